@@ -1,4 +1,7 @@
-/** `npx pnpm check`: types, lint and format, dependency direction, circles, exports, citations, the calls in READMEs, links, the last release, what is in the repository. Changes nothing. */
+/**
+ * `npx pnpm check`: types, lint and format, dependency direction, circles, exports, citations, the calls in READMEs, links,
+ * compatibility with the last release, and files that must not be committed. Changes nothing.
+ */
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,7 +29,7 @@ interface Check {
 
 const CHECKS: readonly Check[] = [
   { name: 'types', run: () => runTool('tsc', ['--noEmit', '-p', '.']) },
-  // The console has the types of browsers instead of those of Node.
+  // The console is checked with the types of browsers instead of those of Node.
   { name: 'types of the console', run: () => runTool('tsc', ['--noEmit', '-p', 'libs/console']) },
   { name: 'lint and format', run: () => runTool('biome', ['check', '--colors=off', '--error-on-warnings', '.']) },
   { name: 'dependency direction', run: () => findWrongDependencies(readSources(/\.tsx?$|package\.json$/)).join('\n') },
@@ -49,7 +52,7 @@ const CHECKS: readonly Check[] = [
   { name: 'repository', run: () => findMisplacedFiles(readSources(/./)).join('\n') },
 ]
 
-/** Runs every check, also after one has failed, and prints what each found. */
+/** Runs every check, even after one has failed, and prints what each found. */
 export async function runChecks(): Promise<{ passed: number; failed: number }> {
   let failed = 0
   for (const { name, run } of CHECKS) {
@@ -75,7 +78,7 @@ function runTool(name: string, args: string[]): Promise<string> {
   })
 }
 
-/** Files that are committed or would be. The tree may belong to another user, so git must be told to trust it. */
+/** Files that are committed, or that `git add` would add. The tree may belong to another user, so git must be told to trust it. */
 export function readSources(pattern: RegExp): SourceFile[] {
   const args = ['-c', 'safe.directory=*', 'ls-files', '-z', '--cached', '--others', '--exclude-standard']
   const paths = execFileSync('git', args, { cwd: ROOT, encoding: 'utf8', maxBuffer: MAX_OUTPUT_BYTES }).split('\0')
@@ -87,7 +90,7 @@ export function readSources(pattern: RegExp): SourceFile[] {
 if (import.meta.main) {
   readCommandLine({
     command: 'npx pnpm check',
-    does: 'Types, lint and format, dependency direction, circles, exports, citations, the calls in READMEs, links, the last release, what is in the repository. Changes nothing.',
+    does: 'Types, lint and format, dependency direction, circles, exports, citations, the calls in READMEs, links, compatibility with the last release, and files that must not be committed. Changes nothing.',
     options: {},
   })
   process.exitCode = (await runChecks()).failed === 0 ? 0 : 1

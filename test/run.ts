@@ -1,5 +1,5 @@
 /**
- * `npx pnpm test`: runs the checks, then every test, even if a check failed, and then checks that every row of the
+ * `npx pnpm test`: runs the checks, then every test, even if a check failed. Then it checks that every row of the
  * specification has a test (docs/conformance.md). Arguments go to vitest, so `npx pnpm test libs/svc1` runs some tests,
  * without the last step. The end of the output lists each failure again, one per line. The last line is `<n> passed, <n>
  * failed`; a check counts as a test.
@@ -21,7 +21,7 @@ const REPORTERS = ['--reporter=default', '--reporter=./test/support/run/count-re
 const args = process.argv.slice(2)
 if (args.includes('--help') || args.includes('-h')) {
   console.log(
-    "usage: npx pnpm test [<path> ...]\nThe checks, then every test, or those below these paths; further options are vitest's.",
+    'usage: npx pnpm test [<path> ...]\nRuns the checks, then every test, or those below these paths. Further options go to vitest.',
   )
   process.exit(0)
 }
@@ -43,12 +43,12 @@ async function runTests(): Promise<TestRunReport> {
   child.on('message', (message) => {
     report = message as TestRunReport
   })
-  // A Ctrl-C reaches vitest too, which stops everything that the tests have started. This process waits for it.
+  // vitest gets the Ctrl-C too, and stops everything that the tests started. This process waits for it.
   process.on('SIGINT', () => {})
   process.on('SIGTERM', () => child.kill('SIGTERM'))
   using _ = watchStarter(() => child.kill('SIGTERM'))
   const [code] = await once(child, 'close')
-  // vitest also fails without a failed test: without tests, or if it was killed.
+  // vitest also fails without a failed test: if it found no tests, or if it was killed.
   return code === 0 ? report : { ...report, failed: Math.max(report.failed, 1) }
 }
 

@@ -14,7 +14,7 @@ import { cpuMs, residentBytes } from './process-cpu.ts'
 export interface BenchSystem extends AsyncDisposable {
   readonly port: number
   readonly authority: string
-  /** Of the local stack. */
+  /** Options of the local stack. */
   readonly dataDir: string
   /** The superuser's URL of the database that the one-process floor uses. */
   readonly adminUrl: string
@@ -25,7 +25,7 @@ export interface BenchSystem extends AsyncDisposable {
 }
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-/** A launcher that fails ends before that. On a busy machine a start takes minutes. */
+/** A start takes minutes on a busy machine. A launcher that fails exits well before this limit. */
 const HEALTH_LIMIT_MS = 600_000
 
 /**
@@ -109,7 +109,7 @@ export async function stop(child: ChildProcess): Promise<void> {
   await ended
 }
 
-/** Starts a floor: a process of `floors/` that prints its port. */
+/** Starts a floor: a process from `floors/`, which prints its port. */
 export async function startFloor(
   name: 'fixed' | 'notify' | 'one-process',
   env: NodeJS.ProcessEnv = {},

@@ -1,7 +1,7 @@
 /**
- * Variants of the code, or of its settings, side by side: the same load on each in turn, in short rounds. Each figure is
- * compared with that of this checkout in the same round, so a machine that is busy with something else slows both alike.
- * The result is the median of these ratios, with its quartiles.
+ * Compares variants of the code, or of its settings. Each round is short and loads every variant in turn. A variant's
+ * figures are divided by those of this checkout in the same round, because another busy program slows both alike. The
+ * result is the median of these ratios, with its quartiles.
  */
 import { existsSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
@@ -32,7 +32,7 @@ interface Variant {
   /** The checkout whose code runs; undefined for this one. */
   root: string | undefined
   settings: NodeJS.ProcessEnv
-  /** The load is spread over them. */
+  /** Number of gateways that share the load. */
   gateways: number
 }
 
@@ -57,12 +57,12 @@ interface Figure {
 
 /** To prepare for the warm-up. */
 const PER_SECOND = 3_000
-/** Requests prepared for a round, of those that its variant accepted in the warm-up, which is slower than what follows. */
+/** Requests to prepare for a round, relative to those that the variant accepted in the warm-up. Rounds are faster than the warm-up. */
 const SPARE = 4
-/** A round that runs out of requests would measure how its last ones end. */
+/** The fewest requests to prepare for one second. A round that runs out of them would only measure its last answers. */
 const MIN_PER_SECOND = 1_500
 const WARM_UP_SECONDS = 6
-/** Some fifteen requests. */
+/** Long enough for about fifteen requests. */
 const IDLE_SECONDS = 1
 
 const FIGURES: readonly Figure[] = [

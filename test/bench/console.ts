@@ -12,7 +12,7 @@ const LOAD_LIMIT_MS = 900_000
 /** Four rows for each frame, as with a fast wheel. */
 const STEP_PIXELS = 288
 
-/** Prints frame times while the list scrolls for `seconds`, from its start to its end and again. */
+/** Prints frame times while the list scrolls for `seconds`. At its end, the list starts over. */
 export async function benchConsole({ seconds }: { seconds: number }): Promise<void> {
   await using system = await startBenchSystem()
   await loadConsole() // so that the gateway does not build it while the page waits
@@ -49,7 +49,7 @@ async function fill(writer: AgentClient): Promise<void> {
   )
 }
 
-/** The list reads on when its end comes near. */
+/** The list loads its next page when it is scrolled near its end. */
 async function loadAll(page: Page): Promise<void> {
   const isComplete = page.getByText(strings.mail.thatIsAll)
   while ((await isComplete.count()) === 0) {

@@ -1,6 +1,7 @@
 /**
- * How long a failover of Postgres keeps senders from their 202: two servers with synchronous replication under the whole system. The
- * primary goes, and the standby is promoted at once. The time that a cluster manager takes to notice it comes on top.
+ * How long a failover of Postgres keeps senders from their 202. The whole system runs on two servers with synchronous
+ * replication. The primary fails, and the standby is promoted at once. A cluster manager needs additional time to notice
+ * the failure.
  */
 import { startSenders } from '../support/client/senders.ts'
 import { type PostgresPair, startPostgresPair } from '../support/engines/postgres/postgres-pair.ts'
@@ -9,13 +10,13 @@ import { startHarness } from '../support/system/harness.ts'
 import { median } from './load/http-load.ts'
 
 interface FailoverOptions {
-  /** Of each kind. */
+  /** Failovers of each kind. */
   readonly rounds: number
-  /** Senders, each with one message under way. */
+  /** Senders; each has one message under way. */
   readonly connections: number
 }
 
-/** From the promotion until the first sender, and until every sender, was given an acceptance. */
+/** Times from the promotion until the first sender, and until every sender, received an acceptance. */
 interface Failover {
   readonly firstMs: number
   readonly allMs: number

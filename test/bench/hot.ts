@@ -1,4 +1,4 @@
-/** Work that meets at one place, compared with the same work spread over many agents. */
+/** Work on one hot agent or board, compared with the same work spread over many agents. */
 import { startBenchSystem, startGenerator } from './bench-system.ts'
 import { createBenchAgent, dataOf, registerAgent } from './load/bench-agents.ts'
 import type { Work } from './load/generator.ts'
@@ -20,7 +20,7 @@ interface Place {
   rounds: Round[]
 }
 
-/** Spec 8.9. */
+/** The most boards that an agent may own (spec 8.9). */
 const BOARDS_PER_OWNER = 20
 const WARM_UP_SECONDS = 8
 

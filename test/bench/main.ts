@@ -1,4 +1,4 @@
-/** `npx pnpm bench [<name>]`: measures the system and the floors for comparison, in one run. */
+/** `npx pnpm bench [<name>]`: measures the system and the floors that it is compared with, in one run. */
 import { takeTurns } from '@svc/local/processes/scheduling.ts'
 import { readCommandLine } from '../support/run/command-line.ts'
 import { benchCompare } from './compare.ts'

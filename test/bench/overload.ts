@@ -1,5 +1,5 @@
 /**
- * Overload: offers three times the capacity, whatever the answers. Measures the goodput, the time of refusals, the memory,
+ * Overload: offers three times the capacity and never slows down. Measures the goodput, the time of refusals, the memory,
  * and the time to recover. The capacity is measured in the same run.
  */
 import { type ChildProcess, fork } from 'node:child_process'
@@ -24,14 +24,14 @@ const WARM_UP_SECONDS = 3
 /** Independent clients: several times the number of requests that a gateway handles at once. */
 const CLIENTS = 3_000
 const WATCH_MS = 200
-/** The system has recovered when for one second everything was accepted, at this share of the earlier capacity. */
+/** Share of the earlier capacity. The system has recovered when one second reaches this share without a refusal. */
 const STEADY_SHARE = 0.7
 const RECOVERY_LIMIT_MS = 10_000
 const GIVEN_UP_MS = 30_000
 const MIB = 1024 * 1024
 /**
- * Several times the bytes that a process may keep (docs/architecture.md, Bounds: 96 MiB), because V8 keeps garbage until its
- * next collection.
+ * Several times the bytes that a process may keep (docs/architecture.md, Bounds: 96 MiB), because V8 keeps garbage until
+ * its next collection.
  */
 const MAX_GROWTH_BYTES = 512 * MIB
 
@@ -43,12 +43,12 @@ interface Watch {
 type Measure = (seconds: number) => Promise<Round>
 
 interface Recovery {
-  /** From the end of the load to the beginning of the first second with normal service. */
+  /** From the end of the load to the beginning of the first second of normal service. */
   readonly afterMs: number
   readonly perSecond: number
 }
 
-/** @returns whether the bounds held: recovery in time, and bounded memory. */
+/** @returns whether the bounds held: the system recovered in time, and its memory stayed bounded. */
 export async function benchOverload(options: OverloadOptions): Promise<boolean> {
   await using system = await startBenchSystem()
   using stack = new DisposableStack()
@@ -158,7 +158,7 @@ function headersOf(agent: BenchAgent, authority: string, target: string): Record
   )
 }
 
-/** Sends messages second by second until all of a second were accepted at the earlier pace. */
+/** Sends messages second by second until a second is accepted in full at the earlier pace. */
 async function measureRecovery(measure: Measure, capacity: number): Promise<Recovery> {
   const endedMs = performance.now()
   for (;;) {

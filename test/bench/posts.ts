@@ -1,4 +1,4 @@
-/** The cost of a post to a full board beside a direct message, in CPU time of all processes together. */
+/** The cost of a post to a full board, compared with a direct message, in CPU time of all processes together. */
 
 import { startBenchSystem, startGenerator } from './bench-system.ts'
 import { createBenchAgent, createBoard, dataOf, registerAgent, subscribe } from './load/bench-agents.ts'

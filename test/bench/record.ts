@@ -1,10 +1,10 @@
-/** The figures of the last recorded run of each benchmark. The plans of docs/operating/scale.md are computed from them. */
+/** The figures of each benchmark's last recorded run. The plans of docs/operating/scale.md are computed from them. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 
 const FILE = new URL('../simulation/measured.json', import.meta.url)
 
-/** Replaces the recorded figures of this benchmark. `npx pnpm simulate` then writes the plans anew. */
+/** Replaces the recorded figures of this benchmark. Run `npx pnpm simulate` afterwards to rewrite the plans. */
 export function record(benchmark: 'send' | 'idle' | 'storage', figures: object): void {
   const all: object = JSON.parse(readFileSync(FILE, 'utf8'))
   const date = new Date().toISOString().slice(0, 10)

@@ -5,7 +5,7 @@ import { cpuMs } from './process-cpu.ts'
 
 /** The result of one round. */
 export interface Round extends Report {
-  /** CPU milliseconds by process, only of this round. */
+  /** CPU milliseconds of this round alone, by process. */
   cpu: Record<string, number>
 }
 
@@ -44,7 +44,7 @@ export function cpuPerRequest(rounds: Round[]): Record<string, number> {
   )
 }
 
-/** Reports unexpected answers, which no benchmark should get. */
+/** Prints the unexpected answers. A valid benchmark has none. */
 export function printRefused(name: string, rounds: Round[]): void {
   const refused = rounds.flatMap((round) => Object.entries(round.refused))
   if (refused.length > 0) console.log(`\n${name} also answered: ${JSON.stringify(refused.slice(0, 5))}`)

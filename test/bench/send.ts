@@ -1,6 +1,6 @@
 /**
- * Direct messages, durable at 202, beside the floors. Rounds alternate in one run, and the results are medians and their
- * ratios, because machines are shared.
+ * Direct messages, durable at 202, compared with the floors. Machines are shared, so rounds alternate in one run. Results
+ * are medians of the rounds, and ratios of medians.
  */
 
 import { writeFileSync } from 'node:fs'
@@ -14,18 +14,18 @@ import { record } from './record.ts'
 import { cpuPerRequest, printRefused, type Round, rateOf, runRound } from './rounds.ts'
 
 interface SendOptions {
-  /** Of the main load, for which CPU is printed and recorded. */
+  /** Connections of the main load, for which CPU is printed and recorded. */
   connections: number
   rounds: number
   secondsPerRound: number
   agents: number
-  /** Where an SVG of rate and latency over connections is written. */
+  /** The file for an SVG chart of rate and latency over connections. */
   chart: string | undefined
-  /** Writes the system's figures where the scaling plan reads them. */
+  /** Writes the system's figures to the file that the scaling plan reads. */
   record: boolean
 }
 
-/** Who is measured. */
+/** A server that is measured. */
 interface Contender {
   name: string
   port: number
@@ -38,9 +38,9 @@ interface Contender {
 /** The servers that the system is compared with. */
 interface Floors {
   fastify: Contender
-  /** Verifies signatures with `node:crypto`. All targets mean this one. */
+  /** Verifies signatures with `node:crypto`. Performance targets refer to this floor. */
   floor: Contender
-  /** The same with libsodium, which the system uses where it can. */
+  /** The same floor with libsodium, which the system uses if it can be loaded. */
   sodiumFloor: Contender
 }
 
@@ -104,7 +104,7 @@ export async function benchSend(options: SendOptions): Promise<void> {
   if (options.record) recordSystem(ofSystem, options)
 }
 
-/** Starts the floors. The system runs already. */
+/** Starts the floors. The system is already running. */
 async function startContenders(
   system: BenchSystem,
   agents: readonly BenchAgent[],

@@ -149,7 +149,7 @@ describe('npx pnpm check', () => {
   test('names each call whose caller has no permission for it', () => {
     const conf = SYSTEM['deploy/nats/users.conf']?.replace('"svc.budget.reserve", ', '') ?? ''
     expect(findStaleSections(filesWith({ ...written, 'deploy/nats/users.conf': conf }))).toEqual([
-      'deploy/nats/users.conf: boards calls svc.budget.reserve and may not publish it',
+      'deploy/nats/users.conf: boards calls svc.budget.reserve but may not publish it',
     ])
   })
 

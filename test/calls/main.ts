@@ -1,4 +1,4 @@
-/** `npx pnpm calls`: writes who calls each service, and whom it calls, into its README. */
+/** `npx pnpm calls`: writes the callers and callees of each service into its README. */
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { readSources } from '../check.ts'
@@ -7,7 +7,7 @@ import { fillReadmes } from './sections.ts'
 
 readCommandLine({
   command: 'npx pnpm calls',
-  does: "Writes who calls each service, and whom it calls, into the service's README, from the code and deploy/nats/users.conf.",
+  does: 'Writes the callers and callees of each service, found in the code and deploy/nats/users.conf, into its README.',
   options: {},
 })
 for (const { path, text } of fillReadmes(readSources(/./))) {

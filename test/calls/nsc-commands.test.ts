@@ -21,7 +21,7 @@ test('each user gets the permissions of the table, as a JWT and as a command of 
   ])
 })
 
-test('a user with an empty subscribe list is refused, because a JWT with an empty list allows everything', () => {
+test('a user with an empty subscribe list is refused, because an empty list in a JWT allows everything', () => {
   expect(() => readPermissions(TABLE.replace('"$SRV.>"', ''))).toThrow('gateway has an empty list')
 })
 

@@ -1,5 +1,5 @@
 /**
- * `npx pnpm nats:users` prints a command of `nsc` for each user of deploy/nats/users.conf, so that this one table also sets
+ * `npx pnpm nats:users`: prints a command of `nsc` for each user of deploy/nats/users.conf, so that this table also sets
  * the permissions on a NATS in operator mode.
  */
 import { readFileSync } from 'node:fs'
@@ -25,13 +25,13 @@ if (import.meta.main) {
 
 /**
  * @returns the permissions by user.
- * @throws Error if a list is empty, because a JWT with an empty list allows everything.
+ * @throws Error if a list is empty, because an empty list in a JWT allows everything.
  */
 export function readPermissions(usersConf = readFileSync(USERS_CONF, 'utf8')): ReadonlyMap<string, Permissions> {
   return new Map(
     [...readRights(usersConf)].map(([user, { publish, subscribe }]) => {
       if (publish.length === 0 || subscribe.length === 0)
-        throw new Error(`deploy/nats/users.conf: ${user} has an empty list, and a JWT with one would allow everything`)
+        throw new Error(`deploy/nats/users.conf: ${user} has an empty list, which in a JWT would allow everything`)
       return [user, { pub: { allow: [...publish] }, sub: { allow: [...subscribe] } }]
     }),
   )

@@ -1,6 +1,6 @@
 /**
- * Reads from the code which service makes which calls to which services, and from deploy/nats/users.conf the permissions of
- * each user. Pure: the caller passes the files.
+ * Finds in the code which service makes which calls, and reads the permissions of each user from deploy/nats/users.conf.
+ * Pure: the caller passes the files.
  */
 import { isTest, packageOf } from '../check/imports/imports.ts'
 import type { SourceFile } from '../check/source-file.ts'
@@ -93,7 +93,7 @@ function readContracts(files: readonly SourceFile[]): ReadonlyMap<string, string
   return contracts
 }
 
-/** A file serves a call that it passes to `handle` or `handleText`, and makes any other call that it imports. */
+/** A file that passes a call to `handle` or `handleText` serves it. Any other call that it imports, it makes. */
 function readFileUse({ path, text: source }: SourceFile, contracts: ReadonlyMap<string, string>): FileUse[] {
   const folder = packageOf(path)
   if (folder === undefined || folder === 'libs/contracts' || !path.endsWith('.ts') || isTest(path)) return []

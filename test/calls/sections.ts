@@ -5,7 +5,7 @@ import { covers, type Rights, readRights, readUses, SERVICES, type Use } from '.
 const USERS_CONF = 'deploy/nats/users.conf'
 const BEGIN = '<!-- calls: written by `npx pnpm calls` -->'
 const END = '<!-- end of calls -->'
-/** Calls, answers and the operator's discovery of services. The section lists all other subjects. */
+/** Calls, their answers, and the operator's discovery of services. The section lists all other subjects. */
 const ORDINARY = /^(?:svc|admin|_INBOX_\w+|\$SRV)\./
 
 /**
@@ -27,12 +27,12 @@ export function fillReadmes(files: readonly SourceFile[]): SourceFile[] {
   })
 }
 
-/** @returns one sentence for each stale section, and for each call without permission. */
+/** @returns one sentence for each stale section, and for each call that its caller has no permission for. */
 export function findStaleSections(files: readonly SourceFile[]): string[] {
   const rights = readRights(textOf(files, USERS_CONF))
   const forbidden = readUses(files)
     .filter(({ caller, subject }) => !rights.get(caller)?.publish.some((pattern) => covers(pattern, subject)))
-    .map(({ caller, subject }) => `${USERS_CONF}: ${caller} calls ${subject} and may not publish it`)
+    .map(({ caller, subject }) => `${USERS_CONF}: ${caller} calls ${subject} but may not publish it`)
   const stale = fillReadmes(files)
     .filter(({ path, text }) => textOf(files, path) !== text)
     .map(({ path }) => `${path}: its section of calls is stale; run \`npx pnpm calls\``)

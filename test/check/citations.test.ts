@@ -22,9 +22,9 @@ test.each([
 })
 
 test.each([
-  ['spec 6.5', 'libs/a/src/a.ts:2: cites spec 6.5, and docs/specification has no such section'],
-  ['spec 6.3, 7.1', 'libs/a/src/a.ts:2: cites spec 7.1, and docs/specification has no such section'],
-  ['ADR 6 and 7', 'libs/a/src/a.ts:2: cites ADR 7, and docs/adr has no such record'],
+  ['spec 6.5', 'libs/a/src/a.ts:2: cites spec 6.5, but docs/specification has no such section'],
+  ['spec 6.3, 7.1', 'libs/a/src/a.ts:2: cites spec 7.1, but docs/specification has no such section'],
+  ['ADR 6 and 7', 'libs/a/src/a.ts:2: cites ADR 7, but docs/adr has no such record'],
   ...[
     ['decisions', ' 8'],
     ['service', '.md'],
@@ -38,5 +38,5 @@ test.each([
 test('the specification names its own sections by number', () => {
   const path = 'docs/specification/03-requests.md'
   expect(problemsOf('# 3 Requests\n\n## 3.1 Signed\n\nas 6.3 says (6.4), by RFC 8032, 5.1.7', path)).toEqual([])
-  expect(problemsOf('see 9.9', path)).toEqual([`${path}:1: cites spec 9.9, and docs/specification has no such section`])
+  expect(problemsOf('see 9.9', path)).toEqual([`${path}:1: cites spec 9.9, but docs/specification has no such section`])
 })

@@ -12,19 +12,19 @@ interface Citable {
 
 const SPECIFICATION = /^docs\/specification\/.+\.md$/
 const ADR = /^docs\/adr\/(\d{4})-.+\.md$/
-/** Files that are not ours to change, contain these words as data, or record history. */
+/** Files that others wrote, that contain these words as data, or that record history. */
 const EXEMPT = /^(?:pnpm-lock\.yaml|CHANGELOG\.md|test\/vectors\/|test\/check\/citations(?:\.test)?\.ts$)/
 
-/** Documents outside the repository, and issues, which readers cannot open. */
+/** Documents outside the repository, and issues. Readers cannot open them. */
 const OUTSIDE = /[Dd]ecisions? \d|(?:service|design|style)\.md|[Ff]ield notes|\b[Ii]ssue \d/g
 
 const NUMBERS = String.raw`\d+(?:\.\d+)?(?:(?:, | and | to |, and )\d+(?:\.\d+)?)*`
 const SPEC = new RegExp(String.raw`\bspec (${NUMBERS})`, 'g')
 const ADR_CITED = /\bADR (\d+(?:(?:, | and )\d+)*)/g
-/** Inside the specification a section is cited by its number alone, in parentheses or after an announcing word. */
+/** Inside the specification, a section is cited by its number alone, in parentheses or after an introducing word. */
 const INSIDE = /(?:\(|\b(?:see|by|of|in|than|as|that) )(\d+\.\d+(?:(?:, | and | to )\d+\.\d+)*)(?=$|[),.;: ])/g
 
-/** Reads the valid targets from the headings of the specification and the names of the decision records. */
+/** Reads the valid targets from the headings of the specification and the file names of the decision records. */
 function citableIn(files: readonly SourceFile[]): Citable {
   const headings = files
     .filter(({ path }) => SPECIFICATION.test(path))
@@ -38,7 +38,7 @@ function citableIn(files: readonly SourceFile[]): Citable {
   }
 }
 
-/** @returns one sentence for each citation without a target in the repository, with its place. */
+/** @returns one sentence for each citation whose target is not in the repository, with its place. */
 export function findBadCitations(files: readonly SourceFile[]): string[] {
   const citable = citableIn(files)
   return files
@@ -58,15 +58,15 @@ function problemsIn(line: string, isSpecification: boolean, citable: Citable): s
   const missing = specs
     .flatMap(([, numbers = '']) => numbers.match(/\d+(?:\.\d+)?/g) ?? [])
     .filter((number) => !citable.sections.has(number) && !citable.chapters.has(number))
-    .map((number) => `cites spec ${number}, and docs/specification has no such section`)
+    .map((number) => `cites spec ${number}, but docs/specification has no such section`)
   const adrs = [...line.matchAll(ADR_CITED)]
     .flatMap(([, numbers = '']) => numbers.match(/\d+/g) ?? [])
     .filter((number) => !citable.adrs.has(Number(number)))
-    .map((number) => `cites ADR ${number}, and docs/adr has no such record`)
+    .map((number) => `cites ADR ${number}, but docs/adr has no such record`)
   return [...outside, ...missing, ...adrs]
 }
 
-/** Sections of other documents have numbers of the same form. */
+/** Section numbers of other documents look alike. */
 function withoutRfcs(line: string): string {
   return line.replaceAll(/\(?RFC \d+(?:,? (?:section )?[\d.]+)?/g, '')
 }

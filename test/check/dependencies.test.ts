@@ -24,7 +24,7 @@ function read(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8')
 }
 
-/** Packages that are not of this workspace, by the manifests that name them. */
+/** Packages from outside this workspace, by the manifests that name them. */
 function direct(): Map<string, string[]> {
   const manifests = [
     'package.json',
@@ -62,7 +62,7 @@ describe('docs/dependencies.md', () => {
     }
   })
 
-  test('every installed package has its hash in the lockfile, and comes from a registry', () => {
+  test('every installed package comes from a registry, and has its hash in the lockfile', () => {
     const packages = Object.entries(lockfile.packages)
     expect(packages.length).toBeGreaterThan(100)
     for (const [name, { resolution }] of packages) {
@@ -71,7 +71,7 @@ describe('docs/dependencies.md', () => {
     }
   })
 
-  test('exactly the packages whose rows say so run install scripts', () => {
+  test('install scripts run for exactly the packages whose rows say so', () => {
     const allowed = Object.keys(workspace.allowBuilds).filter((name) => workspace.allowBuilds[name] === true)
     const said = [...rows()].filter(([, reason]) => reason.includes('runs an install script')).map(([name]) => name)
     expect(said.toSorted()).toEqual(allowed.toSorted())

@@ -7,11 +7,11 @@ const OPTIONS = ['--no-config', '--no-stdout', '--no-color', '--quiet', '--frail
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024
 
 /**
- * Follows every relative link between Markdown files, anchors included. Links to other hosts are not followed.
+ * Checks every relative link between Markdown files, anchors included. Links to other hosts are not checked.
  *
- * @param folder of the repository; links are only followed inside it.
+ * @param folder of the repository; links to targets outside it are not checked.
  * @param paths of Markdown files, relative to the folder.
- * @returns a line for each link without a target; empty if there is none.
+ * @returns a line for each link without a target; empty if every link has one.
  */
 export function findBrokenLinks(folder: string, paths: readonly string[]): Promise<string> {
   const validate = JSON.stringify({ repository: false, root: folder }).slice(1, -1)

@@ -19,7 +19,7 @@ function read(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8')
 }
 
-/** The installed package, which is patched. */
+/** The installed package, which includes the patch. */
 const INSTALLED = join(ROOT, 'libs/postgres/node_modules/postgres')
 
 function apply(patch: string, ...options: string[]): void {

@@ -1,5 +1,6 @@
 /**
- * `npx pnpm release:record`: records the contracts and SQL of this tree as a release. The next release must run beside it.
+ * `npx pnpm release:record`: records the contracts and SQL of this tree as a release. The next release must be able to run
+ * beside it.
  */
 import { writeFileSync } from 'node:fs'
 import { readCommandLine } from '../support/run/command-line.ts'
@@ -7,7 +8,7 @@ import { RECORD_PATH, recordRelease } from './release-record.ts'
 
 readCommandLine({
   command: 'npx pnpm release:record',
-  does: 'Writes test/check/released.json: the calls, tables and SQL functions of a release, which later ones are held against.',
+  does: 'Writes test/check/released.json: the calls, tables and SQL functions of a release, which later releases are checked against.',
   options: {},
 })
 const record = await recordRelease()

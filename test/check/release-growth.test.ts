@@ -34,20 +34,20 @@ const withFunction = (change: object): ReleaseRecord => ({
   functions: { ...released.functions, 'a.ask': { ...askFunction, ...change } },
 })
 
-describe('contracts only grow, and so does SQL', () => {
+describe('contracts and SQL only grow', () => {
   test.each<[string, ReleaseRecord]>([
     ['nothing', released],
     ['a call more', { ...released, calls: { ...released.calls, 'svc.a.new': ask } }],
-    ['a call less that nobody asked for', { ...released, calls: { 'svc.a.ask': ask } }],
+    ['a call that nobody makes is removed', { ...released, calls: { 'svc.a.ask': ask } }],
     ['an optional member is added', withMembers({ id, more: { type: 'integer' }, also: { type: 'string' } })],
     ['an optional member is removed', withMembers({ id })],
     ['words alone', withMembers({ id: { ...id, description: 'whose' }, more: { type: 'integer' } })],
     ['who asks', withAsk({ askedBy: ['gateway', 'stream'] })],
-    ['a file of tables behind the last', withTables({ ...released.tables, 'a/0011_new.sql': 'new' })],
+    ['a file of tables is added after the last', withTables({ ...released.tables, 'a/0011_new.sql': 'new' })],
     ['the first file of tables of a store', withTables({ ...released.tables, 'c/0001_first.sql': 'c' })],
     ['a function more', { ...released, functions: { ...released.functions, 'a.new': askFunction } }],
-    ['a function less that the services do not call', { ...released, functions: { 'a.ask': askFunction } }],
-    ['what a function does, under a higher revision', withFunction({ checksum: 'three', revision: 3 })],
+    ['a function that no service calls is removed', { ...released, functions: { 'a.ask': askFunction } }],
+    ['a function changes under a higher revision', withFunction({ checksum: 'three', revision: 3 })],
     ['the revision alone', withFunction({ revision: 3 })],
   ])('%s may change', (_, now) => {
     expect(findBreaks(released, now)).toEqual([])
@@ -55,24 +55,24 @@ describe('contracts only grow, and so does SQL', () => {
 
   test.each<[string, ReleaseRecord, string]>([
     [
-      'a call that is asked for is gone',
+      'a call that is made is removed',
       { ...released, calls: { 'svc.a.old': old } },
-      'svc.a.ask is gone, and the released gateway asks for it',
+      'svc.a.ask is gone, but the released gateway makes this call',
     ],
     [
-      'a member more that has to be there',
+      'a required member is added',
       withMembers({ id, more: { type: 'integer' }, also: id }, ['id', 'also']),
-      'svc.a.ask, request/also has to be there now',
+      'svc.a.ask, request/also is required now',
     ],
     [
-      'a member need not be there any more',
+      'a required member becomes optional',
       withMembers({ id, more: { type: 'integer' } }, []),
-      'svc.a.ask, request/id had to be there, and need not now',
+      'svc.a.ask, request/id was required, and is not any more',
     ],
     [
       'a required member is removed',
       withMembers({ more: { type: 'integer' } }, []),
-      'svc.a.ask, request/id had to be there, and need not now',
+      'svc.a.ask, request/id was required, and is not any more',
     ],
     [
       'another type',
@@ -82,45 +82,45 @@ describe('contracts only grow, and so does SQL', () => {
     [
       'a bound more',
       withMembers({ id, more: { type: 'integer', maximum: 5 } }),
-      'svc.a.ask, request/more/maximum was not there, and is 5',
+      'svc.a.ask, request/more/maximum was absent, and is 5',
     ],
     [
-      'another form, deep in an answer',
+      'a pattern is removed, deep in an answer',
       withAsk({ reply: { ...reply, properties: { list: { type: 'array', items: { type: 'string' } } } } }),
-      'svc.a.ask, reply/list/items/pattern was "^[a-z]+$", and is not there',
+      'svc.a.ask, reply/list/items/pattern was "^[a-z]+$", and is absent',
     ],
     [
       'a file of tables was edited',
       withTables({ ...released.tables, 'a/0001_first.sql': 'other' }),
-      'a/0001_first.sql was changed, and has run as it was',
+      'a/0001_first.sql was changed, but has already run',
     ],
     [
       'a file of tables is removed',
       withTables({ 'a/0001_first.sql': 'one', 'a/0010_tenth.sql': 'ten' }),
-      'b/0001_first.sql is gone, and has run',
+      'b/0001_first.sql is gone, but has already run',
     ],
     [
-      'a file of tables before the last',
+      'a file of tables is added before the last',
       withTables({ ...released.tables, 'a/0002_late.sql': 'late' }),
-      'a/0002_late.sql comes before a/0010_tenth.sql, which has run',
+      'a/0002_late.sql comes before a/0010_tenth.sql, which has already run',
     ],
     [
       'a function that the services call is removed',
       { ...released, functions: {} },
-      'a.ask is gone, and the released services call it',
+      'a.ask is gone, but the released services call it',
     ],
     [
-      'a function has another signature',
+      'the signature of a function changes',
       withFunction({ signature: 'a.ask(id text, more text) returns bigint', revision: 3 }),
       'a.ask has another signature: give the new function a new name. It was a.ask(id text) returns bigint',
     ],
     [
-      'a function does something else under its old revision',
+      'a function changes under its old revision',
       withFunction({ checksum: 'three' }),
       'a.ask has changed: its first line must say revision 3 or a higher one',
     ],
     [
-      'a function goes back to an earlier revision',
+      'a function returns to an earlier revision',
       withFunction({ revision: 1 }),
       'a.ask has a lower revision than the released 2',
     ],

@@ -1,5 +1,5 @@
 /**
- * The changes that a release may make, so that its processes and those of the previous release run side by side in any
+ * The changes that a release may make, so that its processes and those of the previous release can run side by side in any
  * mixture (docs/operating/upgrade.md, Compatibility). Pure; release-record.ts reads the state of a tree.
  */
 
@@ -7,20 +7,20 @@ export interface CallRecord {
   /** JSON schemas. */
   readonly request: unknown
   readonly reply: unknown
-  /** The packages that call it. */
+  /** The packages that make this call. */
   readonly askedBy: readonly string[]
 }
 
 export interface ReleaseRecord {
-  /** By subject. */
+  /** Calls, by subject. */
   readonly calls: Readonly<Record<string, CallRecord>>
   /** SHA-256 of each numbered file of tables, by `<store>/<file>`. */
   readonly tables: Readonly<Record<string, string>>
-  /** By `<store>.<name>`. */
+  /** SQL functions, by `<store>.<name>`. */
   readonly functions: Readonly<Record<string, FunctionRecord>>
 }
 
-/** Of an SQL function. */
+/** An SQL function. */
 export interface FunctionRecord {
   /** Name, arguments with their names, types and defaults, and the result. */
   readonly signature: string
@@ -33,7 +33,7 @@ export interface FunctionRecord {
 
 type Schema = Readonly<Record<string, unknown>>
 
-/** Keywords that do not restrict values, or, like `additionalProperties`, nothing between services. */
+/** Keywords that restrict no values, and `additionalProperties`, which restricts nothing between services. */
 const WORDS = new Set(['description', 'title', 'examples', 'additionalProperties'])
 
 /** @returns a sentence for each change that would break the released code. */
@@ -51,18 +51,18 @@ function findBrokenCalls(released: ReleaseRecord, now: ReleaseRecord): string[] 
     if (after !== undefined)
       return (['request', 'reply'] as const).flatMap((part) => grown(`${subject}, ${part}`, before[part], after[part]))
     if (before.askedBy.length === 0) return []
-    return [`${subject} is gone, and the released ${before.askedBy.join(', ')} asks for it`]
+    return [`${subject} is gone, but the released ${before.askedBy.join(', ')} makes this call`]
   })
 }
 
-/** Equal, except for new optional members and for removed optional ones. */
+/** Equal, except that optional members may be added and removed. */
 function grown(path: string, before: unknown, after: unknown): string[] {
   if (Array.isArray(before) && Array.isArray(after) && before.length === after.length)
     return before.flatMap((one, index) => grown(`${path}/${index}`, one, after[index]))
   if (!isSchema(before) || !isSchema(after))
     return Object.is(before, after)
       ? []
-      : [`${path} was ${JSON.stringify(before) ?? 'not there'}, and is ${JSON.stringify(after) ?? 'not there'}`]
+      : [`${path} was ${JSON.stringify(before) ?? 'absent'}, and is ${JSON.stringify(after) ?? 'absent'}`]
   const keys = new Set([...Object.keys(before), ...Object.keys(after)])
   return [...keys].flatMap((key) => {
     if (WORDS.has(key) || key === 'required') return []
@@ -78,7 +78,7 @@ function members(path: string, before: Schema, after: Schema): string[] {
   return [...all].flatMap((name) => {
     const must = required(before).includes(name)
     if (must !== required(after).includes(name))
-      return [`${path}/${name} ${must ? 'had to be there, and need not now' : 'has to be there now'}`]
+      return [`${path}/${name} ${must ? 'was required, and is not any more' : 'is required now'}`]
     const [one, other] = [names(before)[name], names(after)[name]]
     return one === undefined || other === undefined ? [] : grown(`${path}/${name}`, one, other)
   })
@@ -90,18 +90,18 @@ function isSchema(value: unknown): value is Schema {
 
 function findBrokenTables(released: Readonly<Record<string, string>>, now: Readonly<Record<string, string>>): string[] {
   const changed = Object.keys(released).flatMap((file) => {
-    if (now[file] === undefined) return [`${file} is gone, and has run`]
-    return now[file] === released[file] ? [] : [`${file} was changed, and has run as it was`]
+    if (now[file] === undefined) return [`${file} is gone, but has already run`]
+    return now[file] === released[file] ? [] : [`${file} was changed, but has already run`]
   })
   const last = new Map<string, string>()
   for (const file of Object.keys(released)) {
     const store = storeOf(file)
     if ((last.get(store) ?? '') < file) last.set(store, file)
   }
-  // Files run in the order of their names, and migration refuses a file that was overtaken.
+  // Files run in the order of their names. Migration refuses a file if a later one has already run.
   const overtaken = Object.keys(now)
     .filter((file) => released[file] === undefined && file < (last.get(storeOf(file)) ?? ''))
-    .map((file) => `${file} comes before ${last.get(storeOf(file))}, which has run`)
+    .map((file) => `${file} comes before ${last.get(storeOf(file))}, which has already run`)
   return [...changed, ...overtaken]
 }
 
@@ -109,10 +109,10 @@ function findBrokenTables(released: Readonly<Record<string, string>>, now: Reado
 function findBrokenFunctions(released: ReleaseRecord['functions'], now: ReleaseRecord['functions']): string[] {
   return Object.entries(released).flatMap(([name, before]) => {
     const after = now[name]
-    if (after === undefined) return before.called ? [`${name} is gone, and the released services call it`] : []
+    if (after === undefined) return before.called ? [`${name} is gone, but the released services call it`] : []
     if (after.signature !== before.signature)
       return [`${name} has another signature: give the new function a new name. It was ${before.signature}`]
-    // The migration step of the released code restores a function unless its revision is higher than its own.
+    // The migration step of the released code restores its own version of a function unless the stored revision is higher.
     const changed = after.checksum !== before.checksum
     if (changed && after.revision <= before.revision)
       return [`${name} has changed: its first line must say revision ${before.revision + 1} or a higher one`]

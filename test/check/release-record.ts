@@ -10,7 +10,7 @@ import { readSignature } from './sql-signature.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const CONTRACTS = join(ROOT, 'libs/contracts/src')
-/** A package that answers a call imports all of its module, or types, so these imports do not match. */
+/** The imports of calls that a file makes. A package that answers calls imports the whole module, or only types, and neither matches. */
 const IMPORTS = /(?:import|const) \{([^}]*)\} (?:from|= await import\() ?'@svc\/contracts\/([^']+)'/g
 const COMMENT = /\/\*[\s\S]*?\*\/|\/\/[^\n]*/g
 /** The state of the last release, as `npx pnpm release:record` wrote it. */
@@ -21,7 +21,7 @@ interface Defined {
   readonly schemas: CallSchemas
 }
 
-/** The state of this tree. Leaves out calls that a function makes for each service or process. */
+/** The state of this tree. Leaves out calls whose subject a function makes for each service or process. */
 export async function recordRelease(): Promise<ReleaseRecord> {
   const asked = findAsked()
   const calls: [string, CallRecord][] = []
@@ -53,7 +53,7 @@ export async function recordRelease(): Promise<ReleaseRecord> {
     }
   }
   const record = { calls: sorted(calls), tables: sorted(tables), functions: sorted(functions) }
-  // The schema as in the file, without TypeBox's own symbols.
+  // The schema as a file would have it, without TypeBox's own symbols.
   return JSON.parse(JSON.stringify(record)) as ReleaseRecord
 }
 
@@ -61,7 +61,7 @@ function isCall(value: unknown): value is Defined {
   return typeof value === 'object' && value !== null && 'subject' in value && 'schemas' in value
 }
 
-/** By `<file> <export>`: the packages that import it at run time. */
+/** The packages that import a call at run time, by `<file> <export>`. */
 function findAsked(): Map<string, Set<string>> {
   const asked = new Map<string, Set<string>>()
   for (const kind of ['services', 'libs']) {
@@ -87,7 +87,7 @@ function sourcesOf(folder: string): string[] {
     .map((path) => readFileSync(join(folder, path), 'utf8'))
 }
 
-/** Leaves out the comments, which may change after a file has run. */
+/** Leaves out the comments, because they may change after a file has run. */
 function hashOf(text: string): string {
   const statements = text.replaceAll(/--.*$/gm, '').replaceAll(/\s+/g, ' ').trim()
   return createHash('sha256').update(statements).digest('hex')

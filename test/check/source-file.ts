@@ -1,6 +1,6 @@
 /** A file of the repository, as the checks read it. */
 export interface SourceFile {
-  /** From the root of the repository. */
+  /** Path from the root of the repository. */
   readonly path: string
   readonly text: string
 }

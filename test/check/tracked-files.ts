@@ -9,10 +9,10 @@ const GENERATED_OR_SECRET = [
 /** A folder of a developer's machine. */
 const ABSOLUTE_PATH = /(?<![\w.])\/(?:root|home\/\w+|Users\/\w+)\/[\w.-]+/
 const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----/
-/** Published vectors must not change. */
+/** Published vectors, which must not change. */
 const PUBLISHED = /^test\/vectors\//
 
-/** Keys that only tests use are no secret. */
+/** Keys that only tests use are not secret. */
 const TEST = /(^|\/)test\/|\.test\.ts$/
 
 /** @returns one sentence for each file that must not be committed as it is. */
@@ -22,6 +22,6 @@ export function findMisplacedFiles(files: readonly SourceFile[]): string[] {
     if (PUBLISHED.test(path)) return []
     if (PRIVATE_KEY.test(text) && !TEST.test(path)) return [`${path} holds a private key`]
     const [absolute] = ABSOLUTE_PATH.exec(text) ?? []
-    return absolute === undefined ? [] : [`${path} names a path of one machine: ${absolute}`]
+    return absolute === undefined ? [] : [`${path} names a path that exists on one machine only: ${absolute}`]
   })
 }

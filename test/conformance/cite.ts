@@ -2,15 +2,15 @@
 import type { Row } from './rows.ts'
 
 export interface NamedTest {
-  /** From the root of the repository. */
+  /** Path from the root of the repository. */
   readonly file: string
   /** `describe > test`, including the values of tables. */
   readonly name: string
 }
 
 /**
- * The sections that a name cites. In each part of the name only the text before the first colon counts, so a section that is
- * only mentioned does not. `spec 6.5, 11.2: …` cites two, and so does `spec 6.5; ADR 21; spec 11.2: …`.
+ * The sections that a name cites. In each part of a name, only citations before the first colon count, so a section that is
+ * merely mentioned does not. `spec 6.5, 11.2: …` cites two, and so does `spec 6.5; ADR 21; spec 11.2: …`.
  */
 export function sectionsCitedBy(name: string): Set<string> {
   return new Set(name.split(' > ').flatMap((part) => citationsIn(part.split(':')[0] ?? '')))

@@ -18,7 +18,7 @@ const MAX_OUTPUT_BYTES = 16 * 1024 * 1024
 
 readCommandLine({
   command: 'npx pnpm conformance',
-  does: 'Writes docs/conformance.md from the names of the tests, and fails where a row of the specification has none. Runs no test.',
+  does: 'Writes docs/conformance.md from the names of the tests, and fails if a row of the specification has none. Runs no test.',
   options: {},
 })
 const { page, problems } = conformanceOf(await listTests())
@@ -26,7 +26,7 @@ writeFileSync(join(ROOT, PAGE_PATH), page)
 for (const problem of problems) console.error(problem)
 process.exitCode = problems.length === 0 ? 0 : 1
 
-/** Loads the modules, so that the rows of tables get their names. */
+/** Loads the modules, so that the rows of tables have their final names. */
 async function listTests(): Promise<NamedTest[]> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-conformance-'))
   try {

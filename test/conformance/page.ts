@@ -4,7 +4,7 @@ import { isOf, type NamedTest } from './cite.ts'
 import { ROWS, type Row } from './rows.ts'
 import { readSections } from './sections.ts'
 
-/** From the root of the repository. */
+/** Path from the root of the repository. */
 export const PAGE_PATH = 'docs/conformance.md'
 
 interface Conformance {
@@ -14,10 +14,10 @@ interface Conformance {
   readonly problems: readonly string[]
 }
 
-/** Names in the tests of this page are examples of names. */
+/** These test names are only examples. */
 const EXAMPLES = /^test\/conformance\/conformance\.test\.ts$/
 
-/** @param tests all of them. */
+/** @param tests of the whole repository. */
 export function conformanceOf(tests: readonly NamedTest[], rows: readonly Row[] = ROWS): Conformance {
   const counted = tests.filter(({ file }) => !EXAMPLES.test(file))
   const found = rows.map((row) => ({ row, tests: counted.filter((test) => isOf(row, test)) }))
@@ -56,7 +56,7 @@ function nameOf({ section, about }: Row): string {
 function lineOf({ section, about }: Row, tests: readonly NamedTest[]): string {
   const files = [...new Set(tests.map(({ file }) => file))].sort()
   const links = files.map((file) => `[${labelOf(file)}](../${file})`)
-  // Takes the shortest name, which is the easiest to read and always the same.
+  // Takes the shortest name, because it is the easiest to read and the choice never varies.
   const [example = ''] = tests.map(({ name }) => name).sort((a, b) => a.length - b.length || (a < b ? -1 : 1))
   return `| ${section} | ${cell(about)} | ${links.join(', ')} | ${cell(example)} |`
 }
@@ -69,7 +69,7 @@ function labelOf(file: string): string {
 }
 
 function cell(text: string): string {
-  // Names contain control characters, pipes and brackets, but a cell is one line of plain text.
+  // Names may contain control characters, pipes and brackets, but a cell is one line of plain text.
   const shown = text.length > 160 ? `${text.slice(0, 159)}…` : text
   return shown.replaceAll(/[\\`*_{}[\]<>|#]/g, '\\$&').replaceAll(/[\p{Cc}\p{Cs}\u2028\u2029]+/gu, ' ')
 }

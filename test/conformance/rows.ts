@@ -1,7 +1,7 @@
 /**
- * The rows of docs/conformance.md: one for each section of the specification that holds rules, and one for each row of
- * its larger tables. A test belongs to a row if the front of its name cites the section (`spec 6.5: …`) and, for a row of
- * a table, if its name also says what the row is about.
+ * The rows of docs/conformance.md: one for each section of the specification that holds rules, and one for each row of its
+ * larger tables. A test belongs to a section if the front of its name cites the section (`spec 6.5: …`). It belongs to the
+ * row of a table if its name also contains the row's subject.
  */
 import { SPECIFIED } from '../support/description/specified.ts'
 import { readSections } from './sections.ts'
@@ -10,7 +10,7 @@ export interface Row {
   /** The section that a name must cite, such as `6.5`. */
   readonly section: string
   readonly about: string
-  /** Text that a name must also contain, if its section has several rows. */
+  /** Text that a name must also contain if the section has several rows. */
   readonly says?: RegExp
 }
 
@@ -18,7 +18,7 @@ const SECTIONS: readonly Row[] = readSections()
   .filter(({ holdsRules }) => holdsRules)
   .map(({ number, title }) => ({ section: number, about: title }))
 
-/** Rows of tables, each with the text that names must contain. */
+/** Rows of tables, each with the text that test names must contain. */
 const DETAILS: readonly Row[] = [
   ...table('1.3', [
     ['any caller', /any caller/],
@@ -100,7 +100,7 @@ function table(section: string, rows: readonly (readonly [about: string, says: R
   return rows.map(([about, says]) => ({ section, about, says }))
 }
 
-/** Matches the method and the complete path. A test may have filled in a name. */
+/** Matches the method and the complete path. A test may have filled in a path parameter. */
 function endpoint(name: string): Row {
   const [method = '', path = ''] = name.split(' ')
   const pattern = path.replaceAll(/\{\w+\}/g, '[^/ :]+')

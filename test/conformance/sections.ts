@@ -7,7 +7,7 @@ interface Section {
   readonly title: string
   /** The heading of its chapter. */
   readonly chapter: string
-  /** From the root of the repository. */
+  /** Path from the root of the repository. */
   readonly file: string
   /** False for a section that only explains, and says so. */
   readonly holdsRules: boolean

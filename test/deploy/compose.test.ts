@@ -34,7 +34,7 @@ interface Compose {
 }
 
 const FOLDER = join(ROOT, 'deploy/compose')
-/** Their images start as root, or their users are their makers' choice. */
+/** Images of others. They start as root, or their makers chose the user. */
 const ENGINES = ['postgres', 'nats', 'proxy']
 
 let facts: Facts
@@ -48,7 +48,7 @@ function withoutIds(schema: object): object {
   return JSON.parse(JSON.stringify(schema), (key, value: unknown) => (isId(key, value) ? undefined : value)) as object
 }
 
-/** The file as compose reads it, without variables of the user. */
+/** The file as compose reads it, without environment variables of the user. */
 function readCompose(folder = FOLDER): Compose {
   const text = readFileSync(join(folder, 'compose.yaml'), 'utf8')
   return parse(text.replace(/\$\{\w+:-([^}]*)\}/g, '$1'), { merge: true, maxAliasCount: -1 }) as Compose

@@ -1,4 +1,4 @@
-/** The budget of connections in docs/operating/scale.md, computed from the manifests of production. */
+/** docs/operating/scale.md's budget of connections, computed from the manifests of production. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

@@ -2,23 +2,23 @@
 import type { Manifest } from './kubernetes-render.ts'
 import { environmentOf, servicesOf, workloadsOf } from './kubernetes-render.ts'
 
-/** Connections that Postgres reserves for its superuser, and some for an operator. */
+/** Connections that Postgres reserves for its superuser, plus some for an operator. */
 export const KEPT_CONNECTIONS = 3 + 5
-/** During an update a process that drains still has its pool while its successor already has one. */
+/** During an update, a draining process still has its pool when its successor already has one. */
 const PROCESSES_DURING_UPDATE = 2
 
-/** One row of the budget: who connects, and how often. */
+/** One row of the budget: who connects, and with how many connections. */
 interface ConnectionRow {
   readonly who: string
   /** Connections of one process. */
   readonly pool: number
-  /** Processes that the autoscaler keeps at least and at most. */
+  /** The autoscaler's minimum and maximum of processes. */
   readonly processes: readonly [number, number]
-  /** Connections with as few processes, with as many, and with as many during an update. */
+  /** Connections at the minimum, at the maximum, and at the maximum during an update. */
   readonly connections: readonly [number, number, number]
 }
 
-/** Every service with a store, then the commands that migrate and make roles, as in `docs/operating/scale.md`. */
+/** Every service with a store, then the commands that migrate and create roles, as in `docs/operating/scale.md`. */
 export function connectionRows(manifests: readonly Manifest[]): ConnectionRow[] {
   const services = [...servicesOf(manifests)].flatMap(([service, { containers }]) => {
     const pool = Math.max(0, ...containers.map((one) => Number(environmentOf(one, manifests).SVC_DATABASE_POOL ?? 0)))
@@ -31,7 +31,7 @@ export function connectionRows(manifests: readonly Manifest[]): ConnectionRow[] 
   return [...services, { who: 'jobs', pool: 1, processes: [0, jobs], connections: [0, jobs, jobs] }]
 }
 
-/** Of all services at their autoscalers' maxima during an update, and of the commands that migrate and make roles. */
+/** The sum for all services at their autoscalers' maxima during an update, and for the commands that migrate and create roles. */
 export function connectionsAtMost(manifests: readonly Manifest[]): number {
   return connectionRows(manifests).reduce((sum, { connections: [, , duringUpdate] }) => sum + duringUpdate, 0)
 }
@@ -42,7 +42,7 @@ export function connectionLimit(manifests: readonly Manifest[]): number | undefi
   return postgres && limitIn(postgres.containers.flatMap(({ args = [] }) => args))
 }
 
-/** @param settings of a server's command line. */
+/** @param settings on a server's command line. */
 export function limitIn(settings: readonly string[]): number {
   const limit = settings.find((setting) => setting.startsWith('max_connections='))
   return Number(limit?.split('=')[1])

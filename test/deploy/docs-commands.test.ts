@@ -1,5 +1,5 @@
 /**
- * Checks the command lines of the handbooks against the rendered manifests and the tool, because an operator in a hurry
+ * Checks the command lines of the handbooks against the rendered manifests and the tool. Otherwise an operator in a hurry
  * would be the first to find a wrong name.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -61,7 +61,7 @@ test('each applied overlay exists, from the root of the repository', () => {
   expect(applied.filter((path) => !existsSync(join(ROOT, path, 'kustomization.yaml')))).toEqual([])
 })
 
-test('each command has the namespace that it is for', () => {
+test('each command names the namespace that it applies to', () => {
   const said = KUBECTL.filter(
     (command) =>
       !/^kubectl (-n (svc|<namespace>)|apply|cert-manager|kustomize|replace|label namespace|create namespace) /.test(

@@ -1,9 +1,9 @@
-/** Rules for the environment of every process, in every deployment. */
+/** Rules for the environment of every process in every deployment. */
 import type { Facts } from './facts.ts'
 
-/** Variables that services read, but that a deployment must not set. */
+/** Variables that services read, but no deployment may set. */
 const NEVER_SET = ['SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS', 'SVC_OUTBOX_SECONDS', 'SVC_FAILPOINTS']
-/** Read by Node or by OpenTelemetry's SDK, or for a NATS other than ours. */
+/** Read by Node, by OpenTelemetry's SDK, or only for a NATS that others run. */
 const OPTIONAL = /^(NODE_[A-Z_]+|OTEL_[A-Z_]+|SVC_NATS_(USER|(CA|CERT|KEY|CREDS|NKEY|PASSWORD)_FILE))$/
 /** Variables with a different value in each process. */
 const OWN = /^SVC_(DATABASE_POOL|DATABASE_URL_FILE|NATS_URL_FILE|NATS_USER|NATS_(CERT|KEY|CREDS|NKEY|PASSWORD)_FILE)$/
@@ -24,12 +24,12 @@ export function findVariableProblems(service: string, env: Readonly<Record<strin
   const foreign = Object.keys(env).filter((name) => !known.has(name) && !OPTIONAL.test(name))
   const exposed = read.secrets.filter((name) => env[name] !== undefined)
   return [
-    ...missing.map((name) => `${service} is not told ${name}`),
+    ...missing.map((name) => `${service} lacks the variable ${name}`),
     ...foreign.map(
       (name) =>
-        `${service} is told ${name}, ${NEVER_SET.includes(name) ? 'which is for tests alone' : 'which it does not read'}`,
+        `${service} has the variable ${name}, ${NEVER_SET.includes(name) ? 'which is only for tests' : 'which it does not read'}`,
     ),
-    ...exposed.map((name) => `${service} has the secret ${name} in its environment, and not in a file`),
+    ...exposed.map((name) => `${service} has the secret ${name} in its environment, instead of in a file`),
   ]
 }
 
@@ -40,7 +40,9 @@ export function findDisagreements(environments: ReadonlyMap<string, Readonly<Rec
     Object.entries(env).flatMap(([name, value]) => {
       const first = seen.get(name) ?? value
       seen.set(name, first)
-      return first === value || OWN.test(name) ? [] : [`${service} has ${name}=${value}, and another service ${first}`]
+      return first === value || OWN.test(name)
+        ? []
+        : [`${service} has ${name}=${value}, but another service has ${first}`]
     }),
   )
 }

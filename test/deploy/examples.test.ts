@@ -1,4 +1,4 @@
-/** deploy/kubernetes/examples: what other tools of a platform team take. */
+/** deploy/kubernetes/examples: objects for the other tools of a platform team. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -12,7 +12,7 @@ const EXAMPLES = join(KUBERNETES, 'examples')
 const read = (file: string): Manifest[] =>
   parseAllDocuments(readFileSync(join(EXAMPLES, file), 'utf8')).map((one) => one.toJS() as Manifest)
 const idOf = (manifest: Manifest): string => `${manifest.kind} ${manifest.metadata.name}`
-/** CloudNativePG publishes no schemas on npm. The test below checks what matters of these. */
+/** CloudNativePG publishes no schemas on npm. The test below checks the fields that matter. */
 const WITHOUT_SCHEMA = /^(postgresql|barmancloud)\.cnpg\.io\//
 
 test('all are valid for Kubernetes, Argo CD, Flux, cert-manager and External Secrets, without unknown fields', async () => {
@@ -22,7 +22,7 @@ test('all are valid for Kubernetes, Argo CD, Flux, cert-manager and External Sec
   expect(await findSchemaProblems(manifests.filter(({ apiVersion }) => !WITHOUT_SCHEMA.test(apiVersion)))).toEqual([])
 })
 
-test('Flux applies every object of the overlay once: jobs and what they need, and then the rest', () => {
+test('Flux applies every object of the overlay once: first jobs and their dependencies, then the rest', () => {
   const [migrations, services] = [render(join(EXAMPLES, 'flux/migrations')), render(join(EXAMPLES, 'flux/services'))]
   const all = render(join(KUBERNETES, 'overlays/production')).map(idOf)
   expect([...migrations, ...services].map(idOf).toSorted()).toEqual(all.toSorted())
@@ -30,7 +30,7 @@ test('Flux applies every object of the overlay once: jobs and what they need, an
   for (const { manifest, template } of workloadsOf(migrations)) {
     expect(manifest.kind).toBe('Job')
     expect(here).toContain(`ServiceAccount ${template.spec?.serviceAccountName}`)
-    expect(manifest.spec).not.toHaveProperty('ttlSecondsAfterFinished') // Flux would run it again
+    expect(manifest.spec).not.toHaveProperty('ttlSecondsAfterFinished') // Flux would create the job again after its removal
   }
   expect(here).toContain('NetworkPolicy to-external-databases')
   const flux = read('flux/flux.yaml')
@@ -41,7 +41,7 @@ test('Flux applies every object of the overlay once: jobs and what they need, an
   }
 })
 
-test('Argo CD applies settings and policies, then roles, then migrations as hooks, and then what runs', () => {
+test('Argo CD applies settings and policies first, then roles, then migrations as hooks, then the services', () => {
   const waves = new Map<string, Set<number>>()
   for (const manifest of render(join(EXAMPLES, 'argo-cd/svc'))) {
     const notes = manifest.metadata.annotations ?? {}
@@ -58,7 +58,7 @@ test('Argo CD applies settings and policies, then roles, then migrations as hook
   expect(application.spec).toMatchObject({ source: { path: 'deploy/kubernetes/examples/argo-cd/svc' } })
 })
 
-/** The Secrets that the pods of a deployment with every component mount, or read variables from. */
+/** The Secrets that pods mount or read variables from, in a deployment with every component. */
 function secretsInUse(): Set<string> {
   const manifests = renderWith(['nats', 'nats-tls', 'nats-client-tls', 'database-roles'])
   return new Set(
@@ -80,11 +80,11 @@ test('cert-manager and External Secrets make every Secret that a pod or the oper
     [...secretsInUse()].toSorted(),
   )
   const listed = new Set([...readFacts().secretKeys].map((key) => key.split('/')[0]))
-  listed.delete('postgres') // Only of components/postgres.
+  listed.delete('postgres') // Only components/postgres uses this Secret.
   expect(external.map(({ metadata }) => metadata.name).toSorted()).toEqual([...listed].toSorted())
 })
 
-test("the certificate of the NATS servers is for every host in the services' URLs and in the routes", () => {
+test("the certificate of the NATS servers covers every host in the services' URLs and in the routes", () => {
   const { dnsNames, usages } = specOf(read('cert-manager/nats.yaml'), 'Certificate', 'nats-tls') as Record<
     string,
     string[]
@@ -94,29 +94,32 @@ test("the certificate of the NATS servers is for every host in the services' URL
   const hosts = [...routes.matchAll(/@([\w.-]+):6222/g)].map(([, host]) => host)
   expect(hosts).toHaveLength(3)
   expect(dnsNames).toEqual(expect.arrayContaining(['nats', ...hosts]))
-  expect(usages).toEqual(['server auth', 'client auth']) // A route has a server at both ends.
+  expect(usages).toEqual(['server auth', 'client auth']) // A server is the client of another at its end of a route.
 })
 
 test.each([
   ['cluster', 'svc'],
   ['restore', 'svc-restored'],
-])('CloudNativePG: %s.yaml keeps what README promises, and archives as itself', (file, name) => {
-  const spec = specOf(read(`cloudnative-pg/${file}.yaml`), 'Cluster', name)
-  const page = readFileSync(join(KUBERNETES, '../../docs/operating/scale.md'), 'utf8')
-  const [, budget] = /`max_connections`[^\n]*\| (\d+) +\|\n/.exec(page) ?? []
-  expect(spec).toMatchObject({
-    instances: 3,
-    imageName: expect.stringMatching(/@sha256:/),
-    postgresql: {
-      synchronous: { method: 'any', number: 1, dataDurability: 'required' },
-      parameters: { synchronous_commit: 'on', full_page_writes: 'on', max_connections: budget },
-    },
-    affinity: { podAntiAffinityType: 'required' },
-    plugins: [{ isWALArchiver: true, parameters: { barmanObjectName: 'svc', serverName: name } }],
-  })
-})
+])(
+  'CloudNativePG: %s.yaml is durable, accepts the connections of docs/operating/scale.md, and archives under its own name',
+  (file, name) => {
+    const spec = specOf(read(`cloudnative-pg/${file}.yaml`), 'Cluster', name)
+    const page = readFileSync(join(KUBERNETES, '../../docs/operating/scale.md'), 'utf8')
+    const [, budget] = /`max_connections`[^\n]*\| (\d+) +\|\n/.exec(page) ?? []
+    expect(spec).toMatchObject({
+      instances: 3,
+      imageName: expect.stringMatching(/@sha256:/),
+      postgresql: {
+        synchronous: { method: 'any', number: 1, dataDurability: 'required' },
+        parameters: { synchronous_commit: 'on', full_page_writes: 'on', max_connections: budget },
+      },
+      affinity: { podAntiAffinityType: 'required' },
+      plugins: [{ isWALArchiver: true, parameters: { barmanObjectName: 'svc', serverName: name } }],
+    })
+  },
+)
 
-test('CloudNativePG: there is a backup each night, and a new cluster is restored from it to a moment', () => {
+test('CloudNativePG: a backup runs each night, and a new cluster is restored from it to a point in time', () => {
   const manifests = read('cloudnative-pg/cluster.yaml')
   expect(specOf(manifests, 'ScheduledBackup', 'svc')).toMatchObject({ cluster: { name: 'svc' }, method: 'plugin' })
   expect(find(manifests, 'ObjectStore', 'svc').metadata.namespace).toBe('svc-databases')

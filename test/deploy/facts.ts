@@ -1,4 +1,4 @@
-/** The requirements of the code for a deployment. They are found by running the code, so that no list can be outdated. */
+/** What the code requires of a deployment. The answers come from running the code, so no list can become outdated. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import type { IContainer, IPodTemplateSpec } from 'kubernetes-models/v1'
 import { parseAllDocuments } from 'yaml'
 
-/** One object of the cluster, as applied. */
+/** One object of the cluster, in the form in which it is applied. */
 export interface Manifest {
   readonly apiVersion: string
   readonly kind: string
@@ -34,7 +34,7 @@ const require = createRequire(import.meta.url)
 
 /**
  * The output of `kustomize build` for a folder.
- * @throws Error with its message.
+ * @throws Error with kustomize's message.
  */
 export function render(folder: string): Manifest[] {
   const kustomize = join(dirname(require.resolve('kustomize/package.json')), 'run.js')
@@ -43,7 +43,7 @@ export function render(folder: string): Manifest[] {
 }
 
 /**
- * The base with these components.
+ * Renders the base with these components.
  * @param more further parts of the kustomization, e.g. its patches.
  */
 export function renderWith(components: readonly string[], more = ''): Manifest[] {
@@ -75,12 +75,12 @@ export function workloadsOf(manifests: readonly Manifest[]): Workload[] {
   })
 }
 
-/** The name without the release that a Job's own name ends with. */
+/** The name of an object. A Job's name ends with the release, which is left out. */
 export function nameOf({ metadata }: Manifest): string {
   return metadata.labels?.['app.kubernetes.io/name'] ?? metadata.name
 }
 
-/** Those that run a service, by the service's name. */
+/** The workloads that run a service, by the service's name. */
 export function servicesOf(manifests: readonly Manifest[]): Map<string, Workload> {
   const deployments = workloadsOf(manifests).filter(({ manifest }) => manifest.kind === 'Deployment')
   return new Map(deployments.map((workload) => [workload.manifest.metadata.name, workload]))

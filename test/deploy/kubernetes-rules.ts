@@ -1,4 +1,4 @@
-/** Our own rules for manifests. Each returns the errors of a rendered overlay, one sentence for each place. */
+/** Our own rules for manifests. Each returns the errors of a rendered overlay, one sentence for each error. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DRAIN_LIMIT_MS } from '@svc/config/run-service.ts'
@@ -26,11 +26,11 @@ interface RuleContext {
 }
 export type Rule = (context: RuleContext) => string[]
 
-/** Kinds that run to their end. */
+/** Kinds of workload that run to completion. */
 const COMMANDS = new Set(['Job', 'CronJob'])
-/** The database role of a command's pod comes from its Secret, which no other pod may have. */
+/** The database role of a command's pod comes from a Secret that no other pod may have. */
 const OF_COMMANDS = /-(owner|roles)$/
-/** Certificates of NATS and of its clients, which an authority in the cluster writes. */
+/** Certificates of NATS and its clients, which an authority inside the cluster writes. */
 const OF_AUTHORITY = /^(.*-)?nats-tls$/
 const VOLUME_KINDS = ['configMap', 'secret', 'emptyDir', 'persistentVolumeClaim', 'name']
 
@@ -49,7 +49,9 @@ export const RULES = {
       manifests.filter(({ kind }) => !COMMANDS.has(kind)),
       ({ startupProbe, livenessProbe, readinessProbe }) => [
         ...(startupProbe && livenessProbe && readinessProbe ? [] : ['lacks a probe']),
-        ...(sameTarget(livenessProbe, readinessProbe) ? ['restarts on what only makes it unready'] : []),
+        ...(sameTarget(livenessProbe, readinessProbe)
+          ? ['its liveness probe is its readiness probe, so it restarts when it is only unready']
+          : []),
       ],
     ),
 
@@ -176,7 +178,7 @@ export const RULES = {
         const before = lifecycle?.preStop?.sleep?.seconds ?? 0
         const grace = workload.template.spec?.terminationGracePeriodSeconds ?? 30
         return [
-          ...(before >= 5 ? [] : ['takes nothing more before others know']),
+          ...(before >= 5 ? [] : ['stops serving before others know that it will']),
           ...(grace >= before + DRAIN_LIMIT_MS / 1000 + 2 ? [] : [`is killed after ${grace} s`]),
         ]
       }),
@@ -190,13 +192,17 @@ export const RULES = {
         .strategy
       return [
         ...(least === undefined ? [`${service} has no autoscaler`] : []),
-        ...(overlay !== 'trial' && (least ?? 2) < 2 ? [`${service} may have one process`] : []),
+        ...(overlay !== 'trial' && (least ?? 2) < 2 ? [`${service} may run as a single process`] : []),
         ...((budget as unknown as IPodDisruptionBudget)?.spec?.maxUnavailable === 1
           ? []
           : [`${service} has no disruption budget`]),
-        ...(update?.rollingUpdate?.maxUnavailable === 0 ? [] : [`an update of ${service} takes processes away first`]),
+        ...(update?.rollingUpdate?.maxUnavailable === 0
+          ? []
+          : [`an update of ${service} stops old processes before new ones are ready`]),
         ...((workload.template.spec?.topologySpreadConstraints ?? []).length >= 2 ? [] : [`${service} is not spread`]),
-        ...('replicas' in (workload.manifest.spec as object) ? [`${service} resets what its autoscaler decided`] : []),
+        ...('replicas' in (workload.manifest.spec as object)
+          ? [`${service} sets replicas, which overrides its autoscaler`]
+          : []),
       ]
     }),
 
@@ -211,7 +217,7 @@ export const RULES = {
     )
     const own = new Set(policies.map(({ spec }) => spec?.podSelector?.matchLabels?.['app.kubernetes.io/name']))
     return [
-      ...(closed ? [] : ['what has no policy is open']),
+      ...(closed ? [] : ['pods without a policy are open to connections']),
       ...workloadsOf(manifests)
         .filter(({ manifest }) => manifest.kind !== 'Job' && !own.has(manifest.metadata.name))
         .map(({ manifest }) => `${manifest.metadata.name} has no policy`),
@@ -256,7 +262,7 @@ export const RULES = {
     return volumeClaimTemplates
       .map(({ spec }) => Number(/^(\d+)Gi$/.exec(spec.resources.requests.storage)?.[1]) * 1024 ** 3)
       .filter((volume) => bytes !== streamBytesFor(volume))
-      .map((volume) => `the stream may have ${bytes} bytes, and not the ${streamBytesFor(volume)} of its volume`)
+      .map((volume) => `the stream may have ${bytes} bytes, but its volume is for ${streamBytesFor(volume)}`)
   },
 
   'our Postgres makes commits durable': ({ manifests }) =>
@@ -266,7 +272,7 @@ export const RULES = {
         eachOf(workload, ({ args = [] }) =>
           ['fsync=on', 'synchronous_commit=on', 'full_page_writes=on']
             .filter((setting) => !args.includes(setting))
-            .map((setting) => `is not told ${setting}`),
+            .map((setting) => `is not started with ${setting}`),
         ),
       ),
 
@@ -286,7 +292,7 @@ export const RULES = {
 
 export type RuleName = keyof typeof RULES
 
-/** NATS lends streams three quarters of a volume. The stream gets four fifths of that, and its consumer's files have the rest. */
+/** NATS lends streams three quarters of a volume. The stream gets four fifths of that; the rest is for the files of its consumer. */
 function streamBytesFor(volume: number): number {
   return (volume * 3) / 5
 }
@@ -300,7 +306,7 @@ export function environmentsOf(manifests: readonly Manifest[]): Map<string, Reco
   )
 }
 
-/** A well-formed value for each secret file and each pod field. */
+/** A valid value for each secret file and each pod field. */
 function withSecrets(env: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(env).map(([name, value]) => {

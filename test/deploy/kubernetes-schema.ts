@@ -1,7 +1,8 @@
 /**
  * Checks manifests against the schemas of Kubernetes 1.36 (package kubernetes-models 5.1), the Gateway API, KEDA, the
- * Prometheus operator, Argo CD, Flux, cert-manager and External Secrets. The published schemas accept unknown fields, so there are two checks: the validators made from the
- * OpenAPI description for values, and TypeScript's check of object literals for fields that do not exist.
+ * Prometheus operator, Argo CD, Flux, cert-manager and External Secrets. The published schemas accept unknown fields, so
+ * there are two checks. Validators made from the OpenAPI description check values, and TypeScript's check of object
+ * literals finds fields that do not exist.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -55,7 +56,7 @@ async function checkValues(manifest: Manifest, model: string | undefined): Promi
 function checkFields(manifests: readonly Manifest[]): string[] {
   const folder = mkdtempSync(join(tmpdir(), 'manifests-'))
   try {
-    // One line for each manifest, so that a line number of the compiler identifies a manifest.
+    // One line for each manifest, so that a line number of the compiler's output identifies the manifest.
     const lines = manifests.map((manifest, index) => {
       const module = JSON.stringify(modelOf(manifest))
       return `export const _${index}: import(${module}).I${manifest.kind} = ${JSON.stringify(manifest)}`

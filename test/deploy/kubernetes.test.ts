@@ -227,7 +227,7 @@ const BREAKAGES: Record<RuleName, ((manifests: Manifest[]) => unknown)[]> = {
 describe('a broken rule is found', () => {
   const CASES = NAMES.flatMap((name) => BREAKAGES[name].map((spoil, index) => ({ name, way: index + 1, spoil })))
   test.each(CASES)('$name: way $way', ({ name, spoil }) => {
-    // A rule cannot be broken in an overlay without its subject.
+    // Skip an overlay without the rule's subject, because the rule cannot be broken in it.
     const problems = OVERLAYS.flatMap((overlay) => {
       try {
         return check(name, overlay, spoil)

@@ -1,4 +1,4 @@
-/** Parts of rendered manifests, for tests that spoil them. */
+/** Parts of rendered manifests, for tests that break them. */
 import { type Manifest, nameOf, workloadsOf } from './kubernetes-render.ts'
 
 export type Fields = Record<string, unknown>

@@ -1,4 +1,4 @@
-/** deploy/nats/cluster.conf on a real server. */
+/** Runs deploy/nats/cluster.conf on a real server. */
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -13,7 +13,7 @@ import { eventually } from '../support/eventually.ts'
 
 const CONFIG = fileURLToPath(new URL('../../deploy/nats', import.meta.url))
 
-test('docs/operating/upgrade.md: a server of a cluster takes new permissions while it runs', async () => {
+test('docs/operating/upgrade.md: a server of a cluster loads new permissions while it runs', async () => {
   const { folder, mark } = await findTestRun()
   const title = markOf(mark, 'nats-cluster')
   const own = join(folder, 'nats-cluster')
@@ -32,7 +32,7 @@ test('docs/operating/upgrade.md: a server of a cluster takes new permissions whi
   const server = startChild({
     name: 'nats-cluster',
     command: await findNatsServer(),
-    // The name of the file marks the process as part of this run.
+    // The file name marks the process as part of this run.
     args: ['--config', join(own, 'cluster.conf'), '--pid', join(own, `${title}.pid`)],
     env: {
       ...natsEnvironment(deriveSecrets('cluster').natsPasswords),

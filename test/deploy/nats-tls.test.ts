@@ -1,4 +1,4 @@
-/** components/nats-tls and components/nats-client-tls on three real servers. */
+/** Runs components/nats-tls and components/nats-client-tls on three real servers. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readNats } from '@svc/config/connections.ts'
@@ -16,7 +16,7 @@ async function secretOf(by: Authority, trusts = by): Promise<ServerCertificate> 
   return { 'tls.crt': cert, 'tls.key': key, 'ca.crt': trusts.cert }
 }
 
-/** Connects with the variables of components/nats-client-tls. @returns `connected`, or why not. */
+/** Connects with the variables of components/nats-client-tls. @returns `connected`, or the reason of the failure. */
 async function outcomeOf(url: string, folder: string, certificate: boolean): Promise<string> {
   const env = {
     SVC_NATS_URL: url,
@@ -36,7 +36,7 @@ async function outcomeOf(url: string, folder: string, certificate: boolean): Pro
   }
 }
 
-test('clients and routes need a certificate of the authority, at both ends', async () => {
+test('clients and routes need a certificate of the authority at both ends', async () => {
   const [authority, stranger] = [await createAuthority(), await createAuthority()]
   const secret = (): Promise<ServerCertificate> => secretOf(authority)
   const certificates = [await secret(), await secret(), await secretOf(stranger, authority)]

@@ -1,12 +1,15 @@
-/** Our own rules for the seams of a deployment: its edge, its neighbours outside, its releases. As in kubernetes-rules.ts. */
+/**
+ * Our own rules for the surroundings of a deployment: its edge, its external neighbours, its releases. Their form is that
+ * of kubernetes-rules.ts.
+ */
 import type { IIngress, INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
 import { type Manifest, workloadsOf } from './kubernetes-render.ts'
 import { environmentsOf, policiesOf, type Rule } from './kubernetes-rules.ts'
 
-/** A Job, its pods and what they make are gone this long after its end at most. */
+/** The limit for removing a Job and its pods after its end. */
 const MAX_TTL_SECONDS = 7 * 24 * 60 * 60
 const MIN_TTL_SECONDS = 60 * 60
-/** Metrics by which the components scale, and that depend on the deployment. */
+/** Metrics that autoscalers query, and that depend on the deployment. */
 const METRIC = /agentmsg_\w+(\{namespace="([^"]*)"\})?/g
 
 export const PLACE_RULES = {
@@ -152,7 +155,7 @@ function selects({ spec }: INetworkPolicy, labels: Readonly<Record<string, strin
 
 type Egress = NonNullable<NonNullable<INetworkPolicy['spec']>['egress']>[number]
 
-/** One port, and no more than a network of 256 addresses or pods that a selector names. */
+/** Allows one port, and only pods that a selector names or a network of at most 256 addresses. */
 function isNarrow(what: string): (egress: Egress) => string[] {
   return ({ to = [], ports = [] }) => [
     ...(ports.length === 1 && typeof ports[0]?.port === 'number' ? [] : [`${what}: not one port`]),

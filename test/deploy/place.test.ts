@@ -98,7 +98,7 @@ describe('a broken rule is found', () => {
       try {
         return check(name, overlay, spoil)
       } catch (error) {
-        if (error instanceof NotThere) return [] // the overlay has no such part
+        if (error instanceof NotThere) return [] // this overlay does not have the part
         throw error
       }
     })
@@ -106,7 +106,7 @@ describe('a broken rule is found', () => {
   })
 })
 
-/** A copy of the overlay, as a platform team makes one, with another place. */
+/** A copy of the overlay with another place, as a platform team would make it. */
 function renderElsewhere(overlay: Overlay, change: (folder: string) => void): Manifest[] {
   const folder = mkdtempSync(join(tmpdir(), 'kubernetes-'))
   try {

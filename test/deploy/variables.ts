@@ -1,13 +1,13 @@
 /**
  * `node test/deploy/variables.ts` prints, as JSON, the variables that each service reads. It runs the service's own reader
- * on an environment that records each read, first empty, then with a value for everything. It is a separate process, because
- * services import nothing of the tests and tests nothing of the services.
+ * on an environment that records each read: first on an empty one, then with a value for everything. It is a separate
+ * process, because services import nothing from tests, and tests import nothing from services.
  */
 import { existsSync, readdirSync } from 'node:fs'
 
 const SERVICES = new URL('../../services/', import.meta.url)
 
-/** The variables that one service reads. Those in `secrets` may also be the path of a file, in `<name>_FILE`. */
+/** The variables that one service reads. Those in `secrets` can also be read from a file, whose path is in `<name>_FILE`. */
 export interface ReadVariables {
   names: string[]
   secrets: string[]
@@ -37,7 +37,7 @@ function variablesOf(readConfig: (env: NodeJS.ProcessEnv) => unknown): ReadVaria
     try {
       readConfig(env)
     } catch {
-      // The reader reports errors for this environment. Only its reads matter here.
+      // The reader reports errors for this environment, but only its reads matter here.
     }
   }
   const secrets = [...read].filter((name) => read.has(`${name}_FILE`))

@@ -50,7 +50,7 @@ describe.skipIf(NO_PGBOUNCER !== undefined)(title, () => {
       ),
     )
 
-  test('every session has the settings of its role, also beside transactions and reports that set their own', async () => {
+  test('every session has the settings of its role, even beside transactions and reports that set their own', async () => {
     const work = [
       ...Array.from({ length: 8 }, () => pool.transaction((tx) => tx`select pg_sleep(0.01)`)),
       runReport(pool, (tx) => tx`select pg_sleep(0.01)`),
@@ -66,7 +66,7 @@ describe.skipIf(NO_PGBOUNCER !== undefined)(title, () => {
     expect(sessions.length).toBeLessThanOrEqual(3)
   })
 
-  test('the services send, post, page and export through it, before and after it was killed', async () => {
+  test('the services send, post, page and export through it, before and after it is killed', async () => {
     const [anna, ben, carl] = await h.agents(3)
     await got(ben.patch('/v2/me', { inbox_policy: 'open' }))
     const board = await newBoard(anna)

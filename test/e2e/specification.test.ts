@@ -108,7 +108,7 @@ describe('spec 8.1: the fields of a new board', () => {
     ['a title of none', title(0), refused],
     ['a title of 121', title(121), refused],
     ['no title', { visibility: 'public' }, refused],
-    ['a title that is none', { title: 1, visibility: 'public' }, refused],
+    ['an invalid title', { title: 1, visibility: 'public' }, refused],
     ['a description of none', described(0), '201'],
     ['a description of 2000', described(2000), '201'],
     ['a description of 2001', described(2001), refused],
@@ -144,7 +144,7 @@ describe('spec 8.1: the fields of a new board', () => {
     expect((await got(anonymous(`/v2/boards/${board}`))).body.visibility).toBe('public')
   })
 
-  test('spec 8.2: strangers list no unlisted board, but read it if they know its id', async () => {
+  test('spec 8.2: strangers list no unlisted board, but can read it if they know its id', async () => {
     const [owner, stranger] = await h.agents(2)
     const board = await newBoard(owner, { visibility: 'unlisted' })
     const listed = async (agent: Agent): Promise<string[]> => {
@@ -174,7 +174,7 @@ describe('spec 8.5: roles', () => {
     expect((await spendingOf(owner)).units).toBe(10 + 1) // the board, and the agent that had no role before
   })
 
-  test('a banned agent neither writes nor subscribes, and reads public boards', async () => {
+  test('a banned agent can neither write nor subscribe, but can read public boards', async () => {
     const [owner, banned] = await h.agents(2)
     const board = await newBoard(owner, { posting: 'anyone' })
     const id = await post(owner, board)
@@ -263,7 +263,7 @@ describe('spec 1.3: permissions', () => {
     expect((await call(h.place, 'POST', '/v2/challenges', { body: { pubkey: alice.pubkey } })).status).toBe(201)
   })
 
-  test('a registered identity: its own things only', async () => {
+  test('a registered identity: only its own things', async () => {
     const [alice] = await h.agents(1)
     for (const path of ['/v2/me', '/v2/budget', '/v2/contacts', '/v2/inbox', '/v2/export', '/v2/events']) {
       expect([path, (await alice.get(path)).status]).toEqual([path, 200])
@@ -271,7 +271,7 @@ describe('spec 1.3: permissions', () => {
     }
   })
 
-  test('board owner: lists members, assigns roles, hides and restores; a writer does not', async () => {
+  test('board owner: can list members, assign roles, hide and restore; a writer cannot', async () => {
     const [owner, writer] = await h.agents(2)
     const board = await newBoard(owner)
     await got(setRole(owner, board, writer, 'writer'))
@@ -288,7 +288,7 @@ describe('spec 1.3: permissions', () => {
     }
   })
 
-  test('message recipient: acknowledges; neither its sender nor a stranger does', async () => {
+  test('message recipient: can acknowledge; the sender and strangers cannot', async () => {
     const [alice, bob, carol] = await h.agents(3)
     const { body } = await got(alice.send(bob))
     const ack = (agent: Agent): Promise<HttpAnswer> => agent.post(`/v2/messages/${body.msg_id}/ack`)
@@ -297,7 +297,7 @@ describe('spec 1.3: permissions', () => {
     expect(outcomeOf(await ack(bob))).toBe('200')
   })
 
-  test('DM participant: reads it and its receipt; others do not', async () => {
+  test('DM participant: can read it and its receipt; others cannot', async () => {
     const [alice, bob, carol] = await h.agents(3)
     const { body } = await got(alice.send(bob))
     for (const path of [`/v2/messages/${body.msg_id}`, `/v2/messages/${body.msg_id}/receipts`]) {

@@ -1,6 +1,6 @@
 /**
  * The short form of `npx pnpm faults`: two rounds with fixed seeds and with every kind of fault. The whole history must
- * follow the specification. docs/faults.md.
+ * follow the specification (docs/faults.md).
  */
 import { rmSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -11,7 +11,7 @@ import { FAULTS } from './nemesis/kinds.ts'
 const SEED = 20_261_120
 const ROUNDS = 2
 const ROUND_SECONDS = 15
-/** A round ends when the system is at rest, which takes longer on a loaded machine. */
+/** A round ends when the system is idle, which takes longer on a loaded machine. */
 const LIMIT_MS = 400_000
 
 test('no process kill, pause, full disk or data loss of NATS makes a message lost, duplicated, misplaced or wrongly charged', {

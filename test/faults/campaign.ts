@@ -1,4 +1,4 @@
-/** Runs rounds of work on a system under faults. Each round has its own agents, and is checked when the system is at rest. */
+/** Runs rounds of work on a system under faults. Each round has its own agents, and is checked when the system is idle. */
 import { createWriteStream, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,14 +19,14 @@ import { type RoundOptions, runRound } from './workload/round.ts'
 
 interface CampaignOptions {
   readonly seed: number
-  /** New rounds begin until this time is over, and until there were `rounds`. */
+  /** New rounds begin until this time is over and `rounds` have run. */
   readonly minutes?: number
-  /** The least number of rounds; 1 by default. */
+  /** The minimum number of rounds; 1 by default. */
   readonly rounds?: number
   /** How long the agents of a round act. */
   readonly roundSeconds: number
   readonly actors: number
-  /** If there are none, no request may get 503 or stay unanswered. */
+  /** Without faults, no request may get a 503 or stay unanswered. */
   readonly faults: readonly Fault[]
   /** Default: all operations of the API. */
   readonly operations?: RoundOptions['operations']
@@ -39,9 +39,9 @@ export interface RoundReport {
   readonly seed: number
   readonly operations: number
   readonly attempts: number
-  /** By outcome: `202`, `503 unavailable`, `lost`. */
+  /** Requests by outcome: `202`, `503 unavailable`, `lost`. */
   readonly outcomes: Readonly<Record<string, number>>
-  /** By kind. */
+  /** Faults by kind. */
   readonly faults: Readonly<Record<string, number>>
   readonly violations: readonly Violation[]
   readonly history: string
@@ -52,14 +52,14 @@ const CAMPAIGN_LIMITS = { freeUnits: 80, hardLimit: 320, introductions: 8 }
 
 const MINUTE_MS = 60_000
 const WATCH_MS = 2_000
-/** No reservation is older than its deadline plus a minute. */
+/** Checks that no reservation is older than its deadline plus a minute. */
 const OVERDUE_MS = 60_000
 
 export async function runCampaign(options: CampaignOptions): Promise<RoundReport[]> {
   await using started = new AsyncDisposableStack()
   const folder = mkdtempSync(join(tmpdir(), 'svc-faults-history-'))
   const hooks = started.use(await startHookReceiver(folder))
-  // The warnings and errors of engines and processes, which are many. They help to explain a violation.
+  // Warnings and errors of engines and processes. They are many, and help to explain a violation.
   const log = createWriteStream(join(folder, 'problems.log'))
   started.defer(() => void log.end())
   const system = started.use(
@@ -87,7 +87,7 @@ export async function runCampaign(options: CampaignOptions): Promise<RoundReport
     answers.check()
   } catch (error) {
     const last = reports.pop()
-    const violation = { rule: 'answers are as the OpenAPI description has them', text: String(error) }
+    const violation = { rule: 'answers match the OpenAPI description', text: String(error) }
     if (last !== undefined) reports.push({ ...last, violations: [...last.violations, violation] })
   }
   return reports
@@ -114,7 +114,7 @@ async function runOne(
   await round.history.flush()
   const entries = await readHistory(round.history.path)
   const violations = [
-    ...restless.map((text) => ({ rule: 'all comes to rest', text })),
+    ...restless.map((text) => ({ rule: 'everything comes to rest', text })),
     ...overdue.found.map((text) => ({ rule: 'no reservation is older than its deadline plus a minute', text })),
     ...check(entries, final, {
       limits: CAMPAIGN_LIMITS,
@@ -141,7 +141,7 @@ async function runOne(
   }
 }
 
-/** How far clocks may be wrong. A failure that a wrong clock causes is no violation if the faults include clock steps. */
+/** How far clocks may be wrong. If the faults include clock steps, a failure that a wrong clock causes is not a violation. */
 function skewOf(faults: readonly Fault[]): number {
   return faults.includes(clockStep) ? CLOCK_STEP_MS : 0
 }
@@ -175,7 +175,7 @@ function watchReservations({ adminUrl }: FaultSystem): AsyncDisposable & { reado
           where state = 'held' and deadline_ms < extract(epoch from clock_timestamp()) * 1000 - ${OVERDUE_MS}`
         for (const { operation } of rows) if (!found.includes(operation)) found.push(operation)
       } catch {
-        // the database is down at the moment
+        // the database is down at this moment
       }
     }
   }
@@ -198,7 +198,8 @@ function environmentFor(host: string, caFile: string): NodeJS.ProcessEnv {
     SVC_WEBHOOK_ATTEMPT_SECONDS: '3',
     SVC_WEBHOOK_LEASE_SECONDS: '5',
     NODE_EXTRA_CA_CERTS: caFile,
-    // Longer than a round, so what has no time to live does not expire in it. Partitions are emptied every 150 s.
+    // Longer than a round, so a message without a time to live does not expire during one. Partitions are emptied every 150
+    // s.
     SVC_RETENTION_DAYS: String(900 / 86_400),
   }
 }

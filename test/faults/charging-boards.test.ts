@@ -1,6 +1,6 @@
 /**
- * POST /v2/boards and the membership PUT while boards is killed at every step: there is no charge without its effect, and no
- * effect without its charge. Source: spec 8.7, 11.2, 11.3; ADR 21.
+ * POST /v2/boards and the membership PUT while boards is killed at every step. There is no charge without its effect, and
+ * no effect without its charge. Source: spec 8.7, 11.2, 11.3; ADR 21.
  */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -31,7 +31,7 @@ async function ownedBy(agent: Agent): Promise<number> {
   return (body.boards as { owner: string }[]).filter(({ owner }) => owner === agent.id).length
 }
 
-// This runs first, while the resolver has nothing to do, because the resolver passes the same failpoints.
+// This runs first, while the resolver is idle, because the resolver reaches the same failpoints.
 describe('spec 11.3: of several identical concurrent subscriptions, those that find nothing to do give their unit back', () => {
   const failpoint = 'charging.boards.fenced'
 
@@ -76,7 +76,7 @@ describe('spec 11.2, 12.3: creating a board', () => {
         async check() {
           const answer = await done
           const owned = await ownedBy(alice)
-          // The client gives a board no id, so the board may exist after a 503, and a retry creates another one.
+          // The client does not choose the board's id, so the board may exist after a 503, and a retry creates another one.
           if (answer.status === 201) expect(owned).toBeGreaterThan(0)
           expect(owned).toBeLessThanOrEqual(calls)
           expect(await spendingOf(alice)).toMatchObject({ units: owned * 10 })

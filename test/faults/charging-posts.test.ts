@@ -1,7 +1,7 @@
 /**
- * Posts and votes while messaging, boards or budget is killed at every step. In the end there is no charge without its effect and
- * no effect without its charge. All subscribers get a post, or none. Both hold whether the client retries or not.
- * Source: spec 3.17, 8.8, 8.10; ADR 21.
+ * Posts and votes while messaging, boards or budget is killed at every step. In the end there is no charge without its
+ * effect and no effect without its charge. Either all subscribers get a post, or none. Both hold whether the client retries
+ * or not. Source: spec 3.17, 8.8, 8.10; ADR 21.
  */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -15,18 +15,18 @@ import { type Harness, startHarness } from '../support/system/harness.ts'
 import { ONE_OF_EACH } from '../support/system/system.ts'
 import { CLIENTS, callAs, describeTheEnd, type Outcome } from './in-the-end.ts'
 
-/** The body of a post: 2 KiB, for three subscribers. */
+/** Body of a post: 2 KiB, for three subscribers. */
 const BODY = 'x'.repeat(2 * 1024 - 2)
 const SUBSCRIBERS = 3
 const POST_UNITS = 2 * SUBSCRIBERS
 
 let h: Harness
 let admin: postgres.Sql
-/** The tests that kill processes fill this. The tests at the end check it, when the resolver has had time for all. */
+/** The tests that kill processes fill this. The tests at the end check it, when the resolver has had time for everything. */
 const outcomes: Outcome[] = []
 
 beforeAll(async () => {
-  // Services that die have one process, so that the armed process gets the call.
+  // A service that dies has only one process, so that the armed process gets the call.
   h = await startHarness({ replicas: { ...ONE_OF_EACH, gateway: 2 }, env: { SVC_DAILY_FREE_UNITS: '1000' } })
   admin = postgres(h.system.database.adminUrl, { max: 1, onnotice: () => {} })
 })
@@ -35,7 +35,7 @@ afterAll(async () => {
   await h[Symbol.asyncDispose]()
 })
 
-/** A board with its owner, two readers, and a writer that has not paid for anything. */
+/** A board with its owner, two readers, and a writer that has not paid for anything yet. */
 async function startScene() {
   const [owner, author, ...readers] = await h.agents(4)
   const boardId = await newBoard(owner, { visibility: 'private' })
@@ -44,13 +44,13 @@ async function startScene() {
   return { boardId, author, subscribers: [owner, ...readers] }
 }
 
-/** Waits for the setup to finish, because it must not trigger the failpoint. */
+/** Waits until the setup is settled, so that the setup does not trigger the failpoint. */
 async function untilSettled(...payers: Agent[]): Promise<void> {
   const ids = payers.map((payer) => payer.id)
   const held = () => admin`select from budget.reservations where state = 'held' and agent_id = any (${ids})`
   await eventually(async () => (await held()).length === 0, {
     timeoutMs: 20_000,
-    what: 'what was set up being settled',
+    what: 'the setup being settled',
   })
 }
 
@@ -81,7 +81,7 @@ describe('spec 12.3; ADR 21: a post', () => {
           if (client === 'repeats') expect(['200', '202']).toContain(outcomeOf(answer))
           const posts = idsOf(await readList(author, `/v2/boards/${boardId}/messages`))
           expect([[], [envelope.id]]).toContainEqual(posts)
-          // after 202 the post must exist; a 503 promises nothing
+          // after a 202 the post must exist; a 503 promises nothing
           if (answer.status !== 503) expect(posts).toEqual([envelope.id])
           for (const subscriber of subscribers) expect(await eventIdsOf(subscriber)).toEqual(posts)
           expect(await spendingOf(author)).toMatchObject({ units: posts.length * POST_UNITS, introductions: 0 })

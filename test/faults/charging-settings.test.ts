@@ -42,7 +42,7 @@ async function admissionOf(agent: Agent): Promise<string> {
   return answer.status === 202 ? answer.body.lane : outcomeOf(answer)
 }
 
-// This runs first, while the resolver has nothing to do, because the resolver passes the same failpoints.
+// This runs first, while the resolver is idle, because the resolver reaches the same failpoints.
 describe('spec 11.3: of two identical concurrent changes, the one that finds nothing to change gives its unit back', () => {
   test.each(CLIENTS)('identity dies after it has fenced a change, the client %s', async (client) => {
     await withDeathAt(h.system, 'charging.identity.fenced', 'identity-1', async () => {
@@ -79,7 +79,7 @@ describe('spec 5.10, 12.3: a change that costs', () => {
           if (client === 'repeats') expect(outcomeOf(answer)).toBe('200')
           const me = (await got(alice.get('/v2/me'))).body
           const changed = me.inbox_policy === 'open'
-          expect(me.discoverable).toBe(changed) // both or neither
+          expect(me.discoverable).toBe(changed) // both fields changed, or neither
           if (answer.status !== 503) expect(changed).toBe(true)
           expect(await spendingOf(alice)).toMatchObject({ units: changed ? 1 : 0 })
           expect(await admissionOf(alice)).toBe(changed ? 'inbox' : 'requests')
@@ -94,7 +94,7 @@ describe('spec 11.2: closing, which is free', () => {
   // Otherwise another client could retry its call and kill the armed process instead.
   beforeAll(() => Promise.all(outcomes.map(({ done }) => done)), 180_000)
 
-  /** A starting process first pushes what is left to push, and would die there. */
+  /** Waits until every change is pushed. A starting process first pushes pending changes, and would die during that push. */
   const untilPushed = (): Promise<unknown> =>
     eventually(async () => {
       const left = await admin`select from identity.agents where mailbox_pushed < mailbox_version`
@@ -111,7 +111,7 @@ describe('spec 11.2: closing, which is free', () => {
     expect((await spendingOf(alice)).units).toBe(0)
   })
 
-  test('while messaging is down: 503, and messaging is told when it is back', async () => {
+  test('while messaging is down: 503, and messaging learns of the change when it is back', async () => {
     const [alice, bob] = await h.agents(2)
     await Promise.all(['messaging-1', 'messaging-2'].map((name) => h.system.kill(name)))
     expect(outcomeOf(await alice.patch('/v2/me', { inbox_policy: 'closed' }))).toBe('503 unavailable')

@@ -1,6 +1,7 @@
 /**
- * Messages and contacts while messaging, budget or a gateway is killed at every step. In the end there is no charge without its
- * effect and no effect without its charge, whether the client retries or not. Source: ADR 21; spec 3.17, 7.7, 11.3, 11.5, 12.3.
+ * Messages and contacts while messaging, budget or a gateway is killed at every step. In the end there is no charge without
+ * its effect and no effect without its charge, whether the client retries or not. Source: ADR 21; spec 3.17, 7.7, 11.3,
+ * 11.5, 12.3.
  */
 import { randomBytes } from 'node:crypto'
 import postgres from 'postgres'
@@ -16,7 +17,7 @@ import { type Operator, startOperator } from '../support/system/operator.ts'
 import { ONE_OF_EACH } from '../support/system/system.ts'
 import { CLIENTS, callAs, describeTheEnd, type Outcome } from './in-the-end.ts'
 
-/** A message takes all free units and 3 credits. */
+/** A message uses up all free units and 3 credits. */
 const FREE = 8
 const MESSAGE_UNITS = 11
 const CREDITS = 500
@@ -24,11 +25,11 @@ const CREDITS = 500
 let h: Harness
 let operator: Operator
 let admin: postgres.Sql
-/** The tests that kill processes fill this. The tests at the end check it, when the resolver has had time for all. */
+/** The tests that kill processes fill this. The tests at the end check it, when the resolver has had time for everything. */
 const outcomes: Outcome[] = []
 
 beforeAll(async () => {
-  // Services that die have one process, so that the armed process gets the call.
+  // A service that dies has only one process, so that the armed process gets the call.
   h = await startHarness({
     replicas: { ...ONE_OF_EACH, gateway: 2 },
     env: { SVC_DAILY_FREE_UNITS: String(FREE), SVC_DAILY_HARD_LIMIT: '10000', SVC_DAILY_INTRODUCTIONS: '1000' },
@@ -61,7 +62,7 @@ async function isThere(agent: Agent, id: string): Promise<boolean> {
 
 const BODY = '€'.repeat(Math.floor((MESSAGE_UNITS * 1024 - 2) / 3))
 
-// This runs first, while the resolver has nothing to do, because the resolver passes the same failpoints.
+// This runs first, while the resolver is idle, because the resolver reaches the same failpoints.
 describe('spec 7.4, 11.3; ADR 21: of two messages with one id, the refused one gets its charge back', () => {
   const deaths = [
     ['charging.messaging.fenced', 'messaging-1'],
@@ -126,7 +127,7 @@ describe('spec 12.3; ADR 21: a message', () => {
           const answer = await done
           if (client === 'repeats') expect(['200', '202']).toContain(outcomeOf(answer))
           const accepted = await isThere(alice, envelope.id)
-          // after 202 the message must exist; a 503 promises nothing
+          // after a 202 the message must exist; a 503 promises nothing
           if (answer.status !== 503) expect(accepted).toBe(true)
           expect(idsOf(await readList(bob, '/v2/inbox?lane=requests'))).toEqual(accepted ? [envelope.id] : [])
           await expectPaid(alice, accepted ? MESSAGE_UNITS : 0, accepted ? 1 : 0)
@@ -151,7 +152,7 @@ describe('spec 12.3; ADR 21: a message whose cost the gateway has reserved ahead
     await got(untilAnswered(() => bob.patch('/v2/me', { inbox_policy: 'open' })))
     const alice = await payer()
     const send = (envelope: object) => alice.post('/v2/messages', envelope, { url: h.place.url })
-    // The first message makes the pair known to the gateway. If the gateway restarts, the second message does.
+    // The first message makes the pair known to the gateway. After a restart of the gateway, the second message does.
     const first = alice.envelope(bob, BODY)
     await got(untilAnswered(() => send(first)))
     await withDeathAt(h.system, failpoint, name, () => {
@@ -168,7 +169,7 @@ describe('spec 12.3; ADR 21: a message whose cost the gateway has reserved ahead
           const there = await Promise.all(envelopes.map(({ id }) => isThere(alice, id)))
           for (const [at, answer] of answers.entries()) {
             if (client === 'repeats') expect(['200', '202']).toContain(answer && outcomeOf(answer))
-            // after 202 the message must exist; a 503 or a missing answer promises nothing
+            // after a 202 the message must exist; a 503 or a missing answer promises nothing
             if (answer !== undefined && answer.status !== 503) expect(there[at]).toBe(true)
           }
           const accepted = [first, ...envelopes.filter((_, at) => there[at])]
@@ -203,7 +204,7 @@ describe('spec 12.3; ADR 21: accepting a contact', () => {
           const accepted = contacts.length === 1
           if (answer.status !== 503) expect(accepted).toBe(true)
           await expectPaid(alice, accepted ? 1 : 0, 0)
-          // the acceptance has promoted the request, once
+          // accepting has promoted the request exactly once
           const { events } = (await got(alice.get('/v2/events'))).body
           expect(events.map(({ kind }: { kind: string }) => kind)).toEqual(
             accepted ? ['requests', 'inbox'] : ['requests'],
@@ -215,7 +216,7 @@ describe('spec 12.3; ADR 21: accepting a contact', () => {
     })
   })
 
-  /** Waits for the setup to finish, because it must not trigger the failpoint. */
+  /** Waits until the setup is settled, so that the setup does not trigger the failpoint. */
   async function untilSettled(agent: Agent): Promise<void> {
     await eventually(async () => {
       const [row] =
@@ -229,7 +230,7 @@ describe('any process can be killed at any moment', () => {
   const SENDERS = 12
   const EACH = 15
 
-  test('messaging and budget, again and again, under load', { timeout: 180_000 }, async () => {
+  test('messaging and budget, repeatedly, under load', { timeout: 180_000 }, async () => {
     const [busy] = await h.agents(1)
     await operator.grant(busy.id, 1, `busy-${busy.id}`)
     await got(busy.patch('/v2/me', { inbox_policy: 'open' }))

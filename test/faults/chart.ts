@@ -1,4 +1,4 @@
-/** A chart of a round: how long answers took, with the faults marked. */
+/** A chart of a round: the times of answers, with the faults marked. */
 import { lineChart } from '../support/charts/line-chart.ts'
 import type { Entry } from './history/history.ts'
 

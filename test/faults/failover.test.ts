@@ -1,6 +1,6 @@
 /**
- * The whole system on two Postgres servers with synchronous replication. Each server fails in turn, under load.
- * Source: docs/operating/failures.md: no accepted message is lost, and service comes back without a restart.
+ * The whole system on two Postgres servers with synchronous replication. Each server fails in turn, under load. No accepted
+ * message is lost, and service returns without a restart (docs/operating/failures.md).
  */
 import postgres from 'postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -42,7 +42,7 @@ test('spec 3.17: the primary is killed: the promoted standby serves, and later t
   await pair.promote()
   await senders.untilEachAccepted()
 
-  // At its old address is a standby now. A process that starts begins with that address.
+  // The primary's old address now leads to a standby. A process that starts tries that address first.
   await pair.rejoin()
   await h.system.kill('messaging-1')
   await h.system.start('messaging-1')

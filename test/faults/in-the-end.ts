@@ -5,7 +5,7 @@ import { untilAnswered } from '../support/client/retrying.ts'
 import { eventually } from '../support/eventually.ts'
 import { findWrongBooks, untilResolved } from '../support/system/books.ts'
 
-/** The outcome of one client's call while a process died. Checked at the end, when everything is resolved. */
+/** The outcome of one client's call during which a process died. Checked at the end, when every charge is resolved. */
 export interface Outcome {
   name: string
   /** Settles when the client has its last answer. */
@@ -14,7 +14,7 @@ export interface Outcome {
   check: () => Promise<void>
 }
 
-/** Repeats a call until it is answered, as the specification requires of clients; or calls only once. */
+/** Repeats a call until it is answered, as the specification requires of clients. Or calls only once. */
 type Client = 'repeats' | 'gives up'
 export const CLIENTS: Client[] = ['repeats', 'gives up']
 
@@ -36,7 +36,7 @@ export function describeTheEnd(outcomes: readonly Outcome[], admin: () => Sql, a
       await untilResolved(admin())
     })
 
-    test('each agent has paid for what took effect, and for nothing else', async () => {
+    test('each agent has paid for the calls that took effect, and for no others', async () => {
       const found = await Promise.all(
         outcomes.map(async ({ name, check }) => {
           try {
@@ -51,7 +51,7 @@ export function describeTheEnd(outcomes: readonly Outcome[], admin: () => Sql, a
     })
 
     test('the records of both sides agree, operation by operation and account by account', async () => {
-      await untilResolved(admin()) // the calls of this check
+      await untilResolved(admin()) // for the charges of this check's own calls
       expect(await findWrongBooks(admin())).toEqual([])
     })
 

@@ -1,6 +1,6 @@
 /**
- * `npx pnpm faults [--minutes 60] [--seed <n>]`: breaks the system while agents use it, for as long as you like. Prints operations,
- * faults and violations, and fails if there is a violation.
+ * `npx pnpm faults [--minutes 60] [--seed <n>]`: injects faults while agents use the system, for as long as you like.
+ * Prints operations, faults and violations, and fails if there is a violation.
  */
 import { randomInt } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { FAULTS } from './nemesis/kinds.ts'
 
 const { values } = readCommandLine({
   command: 'npx pnpm faults',
-  does: 'Breaks the system during rounds of work and checks each round. Fails if there is a violation.',
+  does: 'Injects faults during rounds of work and checks each round. Fails if there is a violation.',
   options: {
     minutes: { kind: 'number', default: 5, what: 'starts new rounds for this long' },
     seed: { kind: 'number', whole: true, what: 'repeats the random choices of the run with this seed' },
@@ -22,7 +22,7 @@ const { values } = readCommandLine({
     'round-seconds': { kind: 'number', min: 1, default: 45, what: 'how long the agents of a round act' },
     faults: { kind: 'list', of: FAULTS.map(({ name }) => name), what: 'kinds of faults; default: all' },
     chart: { kind: 'text', placeholder: 'file', what: 'writes an SVG chart of the first round to this file' },
-    calm: { kind: 'flag', what: 'breaks nothing, so nothing may be unavailable' },
+    calm: { kind: 'flag', what: 'injects no faults, so nothing may be unavailable' },
     points: {
       kind: 'list',
       of: Object.values(FAILPOINTS).flat(),

@@ -1,6 +1,7 @@
 /**
- * The drill of docs/operating/back-up.md, "Restore to a point in time", on a whole system: Postgres is lost with all of its files,
- * and comes back from a base backup and the archived log. The step that waits two minutes is left out: these clients repeat no request.
+ * The drill of docs/operating/back-up.md, "Restore to a point in time", on a whole system. Postgres loses all of its files,
+ * and is restored from a base backup and the archived log. The step that waits two minutes is left out, because these
+ * clients repeat no request.
  */
 import { readFileSync } from 'node:fs'
 import postgres from 'postgres'
@@ -34,7 +35,7 @@ afterAll(async () => {
   await (h ?? stored?.database)?.[Symbol.asyncDispose]()
 })
 
-/** @returns envelopes that were accepted. */
+/** @returns the envelopes that were accepted. */
 async function sendSome(): Promise<ReturnType<Agent['envelope']>[]> {
   const envelopes = Array.from({ length: MESSAGES }, () => anna.envelope(ben))
   for (const envelope of envelopes) await got(anna.post('/v2/messages', envelope))
@@ -46,7 +47,7 @@ async function latestCursor(agent: Agent): Promise<number> {
   return Number(headers.get('x-svc-latest-cursor'))
 }
 
-/** The one statement of the page's drill, as an operator is told to run it. */
+/** The single statement of the page's drill, exactly as an operator would run it. */
 function statementOfPage(): string {
   const [, section = ''] = PAGE.split('\n## Restore to a point in time\n')
   const [, statement = ''] = /```sql\n([\s\S]*?)```/.exec(section) ?? []
@@ -56,7 +57,7 @@ function statementOfPage(): string {
 const verify = (): Promise<Run> =>
   svc(['admin', 'verify', '--json'], { env: { SVC_NATS_URL: h.system.nats.urlFor('admin') } })
 
-test('a restore to a moment: the books agree, all messages accepted until then are stored, and NATS gets their events', async () => {
+test('a restore to a point in time: the books agree, all messages accepted until then are stored, and NATS gets their events', async () => {
   await sendSome()
   await stored.takeBaseBackup()
   const kept = await sendSome()
@@ -77,24 +78,24 @@ test('a restore to a moment: the books agree, all messages accepted until then a
   // 3: NATS without the events of messages that no longer exist
   await h.system.nats.restart({ wipe: true })
 
-  // 4: every service except the gateway
+  // 4: start every service except the gateway
   await Promise.all(services.map((name) => h.system.start(name)))
   const admin = postgres(stored.database.adminUrl, { max: 1, onnotice: () => {} })
   await untilResolved(admin)
   expect(await verify()).toMatchObject({ exitCode: 0, stderr: '' })
 
-  // 5: the heads
+  // 5: raise the heads
   await admin.unsafe(statementOfPage())
   await admin.end()
 
-  // 6: the gateway
+  // 6: start the gateway
   await h.system.start('gateway-1')
   const found = idsOf(await eventually(() => readList(ben, '/v2/inbox?lane=inbox&limit=100')))
   expect(found).toHaveLength(2 * MESSAGES)
   expect(found).toEqual(expect.arrayContaining(kept.map(({ id }) => id)))
   expect(await latestCursor(ben)).toBeGreaterThan(seenCursor)
 
-  // 7: an identical retry of a message that is gone is accepted as new
+  // 7: an identical retry of a lost message is accepted as new
   expect((await anna.post('/v2/messages', lost[0])).status).toBe(202)
   const published = await eventually(async () => {
     const payloads = (await readAccepted(h.system.nats)).map(({ payload }) => payload).join('\n')
@@ -102,7 +103,7 @@ test('a restore to a moment: the books agree, all messages accepted until then a
   })
   expect(published).not.toContain(lost[1]?.id)
 
-  // The page says so: entries are missing below the raised heads, and nothing else is wrong.
+  // As the page says, entries are missing below the raised heads, and nothing else is wrong.
   const wrong = (await verify()).documents<{ section?: string }>().flatMap(({ section }) => section ?? [])
   expect(new Set(wrong)).toEqual(new Set(['logs']))
 })

@@ -1,7 +1,8 @@
 /**
- * The seam between a stream's history and its live events, under load, while everything between sender and reader fails. The test
- * compares accepted ids with delivered ids: all of them, in order, none twice. It sends direct messages and posts, and each agent
- * has two clients. `npx pnpm test` runs a short form, `npx pnpm test:faults` the long form. Source: spec 9.3, 9.7.
+ * The seam between a stream's history and its live events, under load, while everything between sender and receiver fails.
+ * The test compares accepted ids with delivered ids: all are delivered, in order, and none twice. It sends direct messages
+ * and posts, and each agent has two clients. `npx pnpm test` runs a short form, `npx pnpm test:faults` the long form.
+ * Source: spec 9.3, 9.7.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent } from '../support/client/agent.ts'
@@ -15,7 +16,7 @@ import { type Harness, startHarness } from '../support/system/harness.ts'
 
 const IS_LONG = process.env.SVC_FAULTS === 'long'
 const ROUNDS = IS_LONG ? 10 : 1
-/** Accepted messages of each sender before, during and after each fault. */
+/** Messages of each sender that must be accepted before, during and after each fault. */
 const SENT_BEFORE = IS_LONG ? 60 : 15
 const SENT_AFTER = IS_LONG ? 60 : 15
 const READERS = 3
@@ -28,7 +29,7 @@ let senders: Agent[]
 let readers: Agent[]
 let board: string
 let followers: Follower[]
-/** By reader: ids that were answered 200 or 202, in any order. */
+/** Ids that got a 200 or 202, by reader, in any order. */
 const accepted = new Map<string, Set<string>>()
 
 beforeAll(async () => {
@@ -60,7 +61,7 @@ afterAll(async () => {
   await database?.[Symbol.asyncDispose]()
 })
 
-/** Sends until stopped. Each message is retried until it is answered, and every third message is a post. */
+/** Sends until stopped. Retries each message until it is answered. Every third message is a post. */
 function startLoad() {
   let stopped = false
   let sent = 0
@@ -84,9 +85,9 @@ function startLoad() {
     }),
   )
   const done = Promise.all(loops)
-  done.catch(() => {}) // `stop` throws the error
+  done.catch(() => {}) // `stop` throws this error
   return {
-    /** Waits until this many more messages were accepted. */
+    /** Waits until this many more messages are accepted. */
     async more(count: number) {
       const target = sent + count
       await Promise.race([
@@ -120,7 +121,10 @@ async function logOf(agent: Agent): Promise<{ cursor: number; id: string }[]> {
   }
 }
 
-/** Every accepted id is in the log once, cursors have no gaps, and every client got the whole log, in order, nothing twice. */
+/**
+ * Checks that every accepted id is in the log once, that cursors have no gaps, and that every client got the whole log in
+ * order, nothing twice.
+ */
 async function checkHistory(all: readonly Follower[]): Promise<void> {
   for (const reader of readers) {
     const log = await logOf(reader)

@@ -1,6 +1,6 @@
 /**
- * Each accepted inbox message of an agent with a webhook has one job, whatever JetStream loses. The test runs messaging and webhook
- * with NATS between them, and messages are accepted all the time.
+ * Each accepted inbox message of an agent with a webhook has one job, whatever JetStream loses. The test runs messaging and
+ * webhook with NATS between them. It sends messages all the time.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Call, RequestOf } from '@svc/contracts/define.ts'
@@ -32,7 +32,7 @@ interface SceneOptions {
   env: NodeJS.ProcessEnv
 }
 
-/** Starts only messaging and webhook, with senders, and with readers that each have a webhook. */
+/** Starts only messaging and webhook. There are senders, and readers with one webhook each. */
 async function startScene({ natsUrlFor, env }: SceneOptions) {
   await using stack = new AsyncDisposableStack()
   const run = await findTestRun()
@@ -83,7 +83,7 @@ async function startScene({ natsUrlFor, env }: SceneOptions) {
     admin: await connect('admin'),
     start: () => start('webhook'),
     stop: () => stop(webhook),
-    /** Sends each reader messages that wait as requests. Then the reader accepts the senders, which moves them to its inbox. */
+    /** Sends each reader messages that wait as requests. The reader then accepts the senders, which moves the messages to its inbox. */
     async sendAndPromote(count: number): Promise<void> {
       for (const reader of readers) {
         for (let sent = 0; sent < count; sent += 1) {
@@ -94,7 +94,7 @@ async function startScene({ natsUrlFor, env }: SceneOptions) {
         }
       }
     },
-    /** Sends to all readers at once until stopped. `atLeast` waits until each has so many. */
+    /** Sends to all readers at once until stopped. `atLeast` waits until each reader has received this many messages. */
     startLoad(bodyBytes = 10): { atLeast(count: number): Promise<void>; stop(): Promise<void> } {
       let sending = true
       const counts = readers.map(() => 0)
@@ -228,7 +228,7 @@ test('two of three NATS servers come back with older stores', async () => {
     const state = await streamState(scene.admin)
     return state.lastSequence > before + READERS * 8 && state
   }, RECOVERY)
-  // The third server is down while the two agree on their state.
+  // The third server is down until the other two have agreed on their state.
   for (const server of [1, 2]) await cluster.stop(server, 'SIGKILL')
   for (const server of [1, 2]) cluster.bringStoreBack(server)
   cluster.signal(0, 'SIGSTOP')

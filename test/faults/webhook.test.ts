@@ -1,6 +1,6 @@
 /**
- * Webhooks under load, while everything between sender and receiver fails. Compares accepted ids with delivered ids. Source:
- * spec 10.7: at least once, and never to another agent's endpoint.
+ * Webhooks under load, while everything between sender and receiver fails. The test compares accepted ids with delivered
+ * ids: delivery is at least once, and never to another agent's endpoint (spec 10.7).
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent } from '../support/client/agent.ts'
@@ -33,10 +33,10 @@ afterAll(async () => {
   await receiver?.[Symbol.asyncDispose]()
 })
 
-/** A sender and receivers with a webhook each. */
+/** A sender, and receivers with one webhook each. */
 async function startScene(name: string): Promise<{ sender: Agent; readers: { agent: Agent; path: string }[] }> {
   const [sender, ...agents] = await h.agents(ENDPOINTS + 1)
-  if (sender === undefined) throw new Error('a sender was asked for')
+  if (sender === undefined) throw new Error('at least one sender is needed')
   const readers = agents.map((agent, at) => ({ agent, path: `/${name}-${at}` }))
   for (const { agent, path } of readers) {
     expect((await agent.patch('/v2/me', { inbox_policy: 'open' })).status).toBe(200)
@@ -79,8 +79,8 @@ describe('spec 10.7: delivery is at least once', () => {
       const load = readers.map(async ({ agent }, at) => {
         while (sending) {
           const envelope = sender.envelope(agent)
-          // Retries until answered. A 503 does not say whether the message was accepted, and the same envelope may be sent
-          // again.
+          // Retries until answered. A 503 does not tell whether the message was accepted, and sending the same envelope
+          // again is safe.
           await eventually(
             async () => [200, 202].includes((await sender.post('/v2/messages', envelope)).status),
             RECOVERY,

@@ -1,6 +1,6 @@
 /**
  * Sends generated requests for every operation of the OpenAPI description to the whole system. Every answer must come in
- * time and fit the description, none may be a 5xx without a reason, and a refused request must have changed nothing.
+ * time and fit the description, no answer may be a 5xx without a reason, and a refused request must have changed nothing.
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -16,7 +16,7 @@ import { type Scene, startScene } from './scene.ts'
 /** The number of requests that are sent at once, between two snapshots of the stores. */
 const TOGETHER = 24
 
-/** Codes that every run must reach. The others are about times, limits and budgets. */
+/** Codes that every run must reach. The other codes depend on times, limits and budgets. */
 const REACHED = [
   'invalid_json',
   'invalid_request',
@@ -49,7 +49,7 @@ const outcomes = new Map<string, number>()
 interface Sent {
   readonly plan: Plan
   readonly answer: HttpAnswer
-  /** After a 503, which a stall of 5 s causes, the request may have taken effect all the same (spec 3.17). */
+  /** After a 503, which a stall of 5 s causes, the request may still have taken effect (spec 3.17). */
   readonly isAgain: boolean
 }
 
@@ -80,17 +80,17 @@ function isAboutForm({ operation, target, signer, body }: Plan, answer: HttpAnsw
     !['invalid_json', 'invalid_request', 'unsupported_media_type', 'unauthenticated'].includes(answer.body?.error?.code)
   )
     return false
-  if (operation === 'setContact' && target.includes(scene[signer].id)) return false // nobody is its own contact (spec 7.7)
+  if (operation === 'setContact' && target.includes(scene[signer].id)) return false // an agent cannot be its own contact (spec 7.7)
   const { visibility, posting } = (body.kind === 'json' ? body.value : {}) as { visibility?: string; posting?: string }
-  return !(visibility === 'private' && posting === 'anyone') // a private board is for members alone (spec 8.1)
+  return !(visibility === 'private' && posting === 'anyone') // a private board is only for members (spec 8.1)
 }
 
-/** Charges of refused requests are released in the background. Afterwards everything is as before. */
+/** Charges of refused requests are released in the background. Afterwards the stores must be as before. */
 async function expectUnchanged(before: string): Promise<void> {
   await eventually(async () => expect(await scene.digest()).toBe(before))
 }
 
-test('a snapshot of the stores shows every kind of change, and none if nothing changed', async () => {
+test('a snapshot of the stores shows every kind of change, and is stable if nothing changed', async () => {
   const { alice, bob, stranger, publicBoard, publicPost, dm, h } = scene
   const changes: Record<string, () => Promise<unknown>> = {
     registration: () => h.agents(1),
@@ -164,7 +164,7 @@ test('a request that is refused because of stored data changes nothing either', 
   )
 })
 
-test('the requests reach far: every possible kind of answer has come', () => {
+test('the requests reach every possible kind of answer', () => {
   console.log(
     `fuzzed: ${[...outcomes]
       .sort(([, a], [, b]) => b - a)

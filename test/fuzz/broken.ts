@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-/** Damages bytes as a network might: cuts, doubles, overwrites, inserts. */
+/** Damages bytes as a network might: cuts, duplicates, overwrites, inserts. */
 export function brokenBytes(inputs: fc.Arbitrary<Uint8Array>): fc.Arbitrary<Uint8Array> {
   const injuries = fc.array(
     fc.record({

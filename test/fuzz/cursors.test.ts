@@ -1,4 +1,4 @@
-/** Cursors: a cursor that a list did not issue is refused, whatever it looks like. */
+/** Cursors: a list refuses every cursor that it did not issue. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../support/client/agent.ts'
@@ -41,7 +41,7 @@ beforeAll(async () => {
 })
 afterAll(() => scene?.[Symbol.asyncDispose]())
 
-/** URL encodes an apostrophe by itself, after the target was signed. */
+/** URL encodes an apostrophe, but the target was signed without that. */
 const encoded = (text: string): string => encodeURIComponent(text).replaceAll("'", '%27')
 const ask = ({ agent, list }: Issued, cursor: string): Promise<HttpAnswer> => agent.get(`${list}${encoded(cursor)}`)
 

@@ -1,7 +1,7 @@
 /**
  * An invisible thing gets the same answer as an absent one: the same 404, byte for byte except the request id and the date.
- * So nobody learns which private boards, messages of others and hidden posts exist. Source: spec 7.16, 3.11, 6.2, 6.9, 8.2,
- * 8.9.
+ * Otherwise clients could learn which private boards, hidden posts and messages of others exist. Source: spec 7.16, 3.11,
+ * 6.2, 6.9, 8.2, 8.9.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Agent, call, type HttpAnswer } from '../support/client/agent.ts'
@@ -29,7 +29,7 @@ function ask(caller: Caller, method: string, path: string, body?: unknown): Prom
   return (caller === 'banned' ? banned : scene.stranger).call(method, path, options)
 }
 
-/** Everything that a client sees of an answer, except parts that differ each time. */
+/** Everything that a client sees of an answer, except the parts that differ each time. */
 function bytesOf({ status, headers, text }: HttpAnswer): unknown {
   const others = [...headers].filter(([name]) => name !== 'x-request-id' && name !== 'date')
   return { status, headers: others, text }

@@ -1,4 +1,7 @@
-/** Any bytes: each parser accepts or refuses in its own way, and accepted input means what it says. */
+/**
+ * Properties of the parsers on arbitrary bytes: each parser accepts the input or refuses it with its own error, and
+ * accepted input means what it says.
+ */
 import { isMessageId } from '@svc/contracts/ids.ts'
 import { parseAddress } from '@svc/envelope/address.ts'
 import { parseDateTime } from '@svc/envelope/date-time.ts'

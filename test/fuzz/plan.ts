@@ -1,6 +1,6 @@
 /**
- * The amount of fuzzing, and its seed. The seed is printed; `SVC_FUZZ_SEED` repeats a run, `SVC_FUZZ_TIMES` makes it longer.
- * Each finding of a run becomes a test, beside the property that found it or beside the faulty code.
+ * The amount of fuzzing, and its seed. The seed is printed. `SVC_FUZZ_SEED` repeats a run, and `SVC_FUZZ_TIMES` makes it
+ * longer. Each finding of a run becomes a test, beside the property that found it or beside the faulty code.
  */
 import { randomInt } from 'node:crypto'
 import type { Parameters } from 'fast-check'
@@ -26,10 +26,10 @@ const { SVC_FUZZ_SEED, SVC_FUZZ_TIMES = '1' } = process.env
 const SEED = SVC_FUZZ_SEED === undefined ? randomInt(2 ** 31) : Number(SVC_FUZZ_SEED)
 console.log(`fuzzed with SVC_FUZZ_SEED=${SEED}`)
 
-/** For a property over HTTP. A long run may take its time. */
+/** Timeout of a property over HTTP. A long run may take its time. */
 export const TIMEOUT_MS = 120_000 * Number(SVC_FUZZ_TIMES)
 
-/** @param perRun cases in one run of a property. */
+/** @param perRun the cases in one run of a property. */
 export function runsOf<T>(part: keyof typeof CASES, perRun = 1): Parameters<T> {
   return { seed: SEED, numRuns: Math.ceil((CASES[part] * Number(SVC_FUZZ_TIMES)) / perRun) }
 }

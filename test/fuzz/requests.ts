@@ -31,19 +31,19 @@ export interface Plan {
   readonly contentType: string
   readonly body: Body
   /**
-   * `right`: as described. `unknown`: may be valid or not. Anything else: the reason why it must be refused, whatever is
-   * stored.
+   * `right`: as described. `unknown`: may be valid or not. Any other text: the reason why the request must be refused,
+   * whatever is stored.
    */
   readonly verdict: string
 }
 
-/** JSON. When it is sent, the signer's key is put into one that is `keyed`, and id, sender and time into a `message`. */
+/** A `json` body is sent as it is. A `keyed` one gets the signer's key, and a `message` gets id, sender and time, when it is sent. */
 type Body =
   | { readonly kind: 'none' }
   | { readonly kind: 'json' | 'keyed' | 'message'; readonly value: unknown }
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
 
-/** Ways to sign. Only the first is valid. */
+/** Ways to sign. Only the first one is valid. */
 const SIGNATURES = {
   right: {},
   none: {},
@@ -97,7 +97,7 @@ export function rightPlans(api: ApiDescription, scene: Scene): fc.Arbitrary<Plan
   return fc.oneof(...plans)
 }
 
-/** Requests that are invalid in at least one way, so they must have no effect. */
+/** Requests that are invalid in at least one way and so must have no effect. */
 export function wrongPlans(api: ApiDescription, scene: Scene): fc.Arbitrary<Plan> {
   return fc.oneof(
     ...operationsOf(api).map((operation) =>
@@ -108,7 +108,7 @@ export function wrongPlans(api: ApiDescription, scene: Scene): fc.Arbitrary<Plan
   )
 }
 
-/** Requests that may be valid or not: with damaged bytes, or with ids of anything in any place. */
+/** Requests that may be valid or not: with damaged bytes, or with an id of any kind in any place. */
 export function strangePlans(api: ApiDescription, scene: Scene): fc.Arbitrary<Plan> {
   const bodies = brokenBytes(fc.jsonValue().map((value) => Buffer.from(JSON.stringify(value))))
   const plans = fc.oneof(
@@ -127,7 +127,7 @@ export function strangePlans(api: ApiDescription, scene: Scene): fc.Arbitrary<Pl
       .tuple(rightPlans(api, scene), brokenBytes(fc.constant(Buffer.from('/v2/messages?after=1'))))
       .map(([plan, bytes]) => ({
         ...plan,
-        // Text that Node's client can send: no white space, no control characters.
+        // Text that Node's client can send: without white space and control characters.
         target: `/${Buffer.from(bytes)
           .toString('latin1')
           .replaceAll(/[^\x21-\x7e\x80-\xff]/g, '')}`,
@@ -136,7 +136,7 @@ export function strangePlans(api: ApiDescription, scene: Scene): fc.Arbitrary<Pl
   return plans.map((plan) => ({ ...plan, verdict: 'unknown' }))
 }
 
-/** An answer takes at most 5 s (spec 3.17), and longer on a busy machine. */
+/** An answer takes at most 5 s (spec 3.17), but may take longer on a busy machine. */
 const LIMIT_SECONDS = 15
 
 /** @throws Error if there is no answer within `LIMIT_SECONDS`, or if it does not fit the description. */
@@ -382,7 +382,7 @@ function changed(plan: Plan, change: (value: Record<string, unknown>) => unknown
   return { ...plan, body: { ...plan.body, value: change(plan.body.value as Record<string, unknown>) }, verdict }
 }
 
-/** Never `body`, which may be anything. A member that does not exist would be an additional one. */
+/** Never `body`, which may be anything. A member that is not in the schema would be an additional one. */
 function nameAt(value: Record<string, unknown>, at: number): string {
   const names = Object.keys(value).filter((name) => name !== 'body')
   return names[at % Math.max(names.length, 1)] ?? 'undeclared'

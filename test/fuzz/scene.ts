@@ -1,6 +1,4 @@
-/**
- * A running system with something of every kind in it, and a snapshot of everything that refused requests must not change.
- */
+/** A running system that contains something of every kind, and a snapshot of everything that refused requests must not change. */
 import postgres from 'postgres'
 import type { Agent } from '../support/client/agent.ts'
 import { got } from '../support/client/answers.ts'
@@ -9,7 +7,7 @@ import { type Harness, startHarness } from '../support/system/harness.ts'
 
 export interface Scene extends AsyncDisposable {
   readonly h: Harness
-  /** Two agents that talk, a stranger to them, and a revoked agent. */
+  /** Two agents that know each other, a stranger, and a revoked agent. */
   readonly alice: Agent
   readonly bob: Agent
   readonly stranger: Agent
@@ -26,7 +24,7 @@ export interface Scene extends AsyncDisposable {
   digest(): Promise<string>
 }
 
-/** Tables that change although an operation was refused: the nonce, a released charge, and background work. */
+/** Tables that may change although an operation was refused: by the nonce, by a released charge, or by background work. */
 const BOOKKEEPING = [
   'identity.nonces',
   'identity.nonces_0',
@@ -42,7 +40,7 @@ const BOOKKEEPING = [
   'stream.processes',
   'webhook.jobs',
   'webhook.operations',
-  'webhook.reconciliation', // its rounds run by the clock
+  'webhook.reconciliation', // reconciliation runs by the clock
   'webhook.retired',
 ]
 /** Columns that are written in the background, after the answer. */
@@ -96,7 +94,7 @@ export async function startScene(): Promise<Scene> {
     privatePost,
     hiddenPost,
     async digest() {
-      // The charge of a refused request is released before the answer, or in the background if that takes long.
+      // The charge of a refused request is released before the answer or, if that takes long, in the background.
       await untilResolved(admin)
       const parts = counted.map((name) => {
         const hash = SETTLED_LATER[name] ?? "md5(string_agg(t::text, '|' order by t::text))"

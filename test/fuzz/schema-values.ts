@@ -45,6 +45,6 @@ function stringsOf(rules: Json): fc.Arbitrary<string> {
   if (pattern !== undefined) return fc.stringMatching(new RegExp(pattern))
   if (format === 'date-time')
     return fc.date({ noInvalidDate: true, min: new Date(0), max: new Date(4e12) }).map((date) => date.toISOString())
-  // Units are code points, in which lengths are counted (spec 2.11).
+  // The units are code points, because lengths are counted in them (spec 2.11).
   return fc.string({ unit: 'binary', minLength, maxLength })
 }

@@ -10,7 +10,7 @@ import { brokenBytes } from './broken.ts'
 import { runsOf, TIMEOUT_MS } from './plan.ts'
 
 const TOGETHER = 24
-/** A gateway waits 10 s for a client's headers, and then ends the connection, a little later on a busy machine. */
+/** A gateway ends a connection if the client's headers do not arrive within 10 s, a little later on a busy machine. */
 const LIMIT_MS = 40_000
 
 let h: SharedHarness
@@ -67,7 +67,7 @@ test('spec 4.1: bytes that may be HTTP are answered in the same shape or closed,
   )
 })
 
-/** Retries after a 503, which a stalled service causes. A 503 that stays is a failure. */
+/** Retries after a 503, which a stalled service causes. A lasting 503 is a failure. */
 function answerTo(bytes: Uint8Array): Promise<string> {
   return eventually(async () => {
     const text = await exchangeBytes(bytes)
@@ -77,7 +77,7 @@ function answerTo(bytes: Uint8Array): Promise<string> {
 
 /**
  * Sends bytes, and nothing after them.
- * @returns everything that came until the other end closed.
+ * @returns everything received until the other end closed.
  */
 async function exchangeBytes(bytes: Uint8Array): Promise<string> {
   using connection = openRaw(h.place.url)

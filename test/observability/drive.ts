@@ -83,7 +83,7 @@ interface Scene {
   readonly mark: string
 }
 
-/** Every kind of refusal, with the same marks in the refused requests. */
+/** Causes every kind of refusal. All refused requests contain the same marks. */
 async function driveBadly(h: Harness, { alice, bob, carol, envelope, mark }: Scene): Promise<void> {
   await alice.post('/v2/messages', `{"body":"${mark}" ${mark}`)
   await alice.post('/v2/messages', { ...envelope, body: `${mark} changed` })
@@ -103,12 +103,12 @@ async function driveBadly(h: Harness, { alice, bob, carol, envelope, mark }: Sce
     challenge,
     nonce: noWorkFor(challenge, mark),
   })
-  // Until nothing is left of the day's units.
+  // Use up the day's units.
   for (let sent = 0; sent < 20; sent += 1) await carol.send(bob, mark)
   await sendGarbage(h.place.url, mark)
 }
 
-/** Any nonce may solve it by luck, more often at a low difficulty. */
+/** Any nonce may solve the challenge by luck, more often at a low difficulty. */
 function noWorkFor(challenge: string, mark: string): string {
   for (let at = 0; ; at += 1) {
     const nonce = `${mark}-is-no-work-${at}`

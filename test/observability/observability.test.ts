@@ -40,7 +40,7 @@ let receiver: WebhookReceiver
 let collector: OtlpCollector
 let driven: Driven
 let scrapes: Scrapes
-/** Nonces and signatures of every request that was made. */
+/** Nonces and signatures of every request. */
 const shown: string[] = []
 
 beforeAll(async () => {
@@ -84,7 +84,7 @@ afterAll(async () => {
   await receiver?.[Symbol.asyncDispose]()
 })
 
-/** From here on this sees every request. */
+/** From here on, this sees every request. */
 function watchWhatIsShown(): void {
   const before = globalThis.fetch
   globalThis.fetch = async (input, init) => {
@@ -128,7 +128,7 @@ describe('metrics', () => {
     expect(operations.filter((operation) => !done.has(operation))).toEqual([])
   })
 
-  test('everything was counted: by operation, status and code; by call; by statement; by outcome', () => {
+  test('everything is counted: by operation, status and code; by call; by statement; by outcome', () => {
     const sum = (name: string, labels: Record<string, string>): number =>
       scrapes.samples
         .filter(
@@ -149,7 +149,7 @@ describe('metrics', () => {
     expect(requests('notFound', '404', 'not_found')).toBe(1)
     expect(sum('agentmsg_http_refused_total', { reason: 'not_http' })).toBe(1)
     const accepted = sum('agentmsg_http_requests_total', { operation: 'sendMessage', status: '202' })
-    expect(sum('agentmsg_batch_items_sum', { batch: 'messaging.append' })).toBeGreaterThanOrEqual(accepted - 1) // less the post
+    expect(sum('agentmsg_batch_items_sum', { batch: 'messaging.append' })).toBeGreaterThanOrEqual(accepted - 1) // a post is not appended by this batch
     expect(sum('agentmsg_sql_total', { statement: 'call messaging.append_within', outcome: 'ok' })).toBeGreaterThan(0)
     expect(sum('agentmsg_sql_total', { statement: 'call messaging.append_within', outcome: '23514' })).toBeGreaterThan(
       0,
@@ -170,7 +170,7 @@ describe('metrics', () => {
         /[0-9a-f]{12,}|[1-9A-HJ-NP-Za-km-z]{28,}|\d+\.\d+\.\d+\.\d+|\//.test(value),
     )
     expect(told).toEqual([])
-    // The series of one process, because label values must not grow with use.
+    // The series of a single process, because label values must not grow with use.
     const counts = Map.groupBy(scrapes.samples, ({ process }) => process)
     for (const [, samples] of counts) expect(samples.length).toBeLessThan(2_500)
   })
@@ -179,13 +179,13 @@ describe('metrics', () => {
 /** Labels from Prometheus itself, or from its configuration (docs/operating/observe.md). */
 const NOT_SCRAPED = new Set(['up'])
 const GIVEN_LABELS = new Set(['namespace', 'job', 'instance', 'le'])
-/** Labels that rules make. */
+/** Labels that recording rules add. */
 const MADE_LABELS = new Set(['objective', 'exporter'])
-/** The address before the path of a page, for others to replace. */
+/** The part of a page's address before its path, which an operator may replace. */
 const PAGES_BASE = 'https://git.example.org/'
-/** Failures that should never happen have no series in a healthy system. But their label values are known. */
+/** Failures that should never happen have no series in a healthy system, but their label values are known. */
 const KNOWN_VALUES = [...Object.keys(ERRORS), 'ok', '40P01', '40001', '500', '503']
-/** Groups whose metrics no process of ours has. Their names are those of the exporters (docs/operating/observe.md). */
+/** Groups of rules on metrics that our processes do not have. The names are those of the exporters (docs/operating/observe.md). */
 const OF_EXPORTERS = new Set(['svc-nats', 'svc-postgres', 'svc-cluster'])
 const OUTCOMES = new Set(['outcome', 'code', 'status', 'result'])
 
@@ -200,7 +200,7 @@ describe('dashboards and alerts use existing metrics', () => {
   const rules = groups.flatMap((group) => group.rules)
   const recorded = new Set(rules.flatMap(({ record }) => record ?? []))
 
-  test('one dashboard for the whole and one for each service', () => {
+  test('there is one dashboard for the whole system and one for each service', () => {
     const names = dashboards.map(({ path }) => basename(path, '.json')).sort()
     expect(names).toEqual(['svc-objectives', 'svc-overview', ...SERVICES.map((service) => `svc-${service}`)].sort())
     expect(dashboards.map(({ board }) => board.uid).sort()).toEqual(names)
@@ -231,7 +231,7 @@ describe('dashboards and alerts use existing metrics', () => {
     expect(own.flatMap(({ expr }) => problemsOf(expr))).toEqual([])
   })
 
-  test('every alert has a severity, a summary and a page, and the page is in the list of pages', () => {
+  test('every alert has a severity, a summary and a page, and the list of pages includes the page', () => {
     const alerts = rules.filter(({ alert }) => alert !== undefined)
     const list = readFileSync(join(ROOT, 'docs/operating/runbooks/README.md'), 'utf8')
     const wrong = alerts.filter(({ alert, labels, annotations, expr }) => {
@@ -302,7 +302,7 @@ describe('dashboards and alerts use existing metrics', () => {
     )
   }
 
-  /** A name in a legend must be a label of the result. */
+  /** A name in a legend must be a label of the query's result. */
   function legendProblems(expression: string, legend: string): string[] {
     const named = [...legend.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label ?? '')
     const { labels } = parsePromql(expression)
@@ -355,7 +355,7 @@ describe('traces', () => {
       ])
       expect(path('stream event')).toEqual(['svc-stream stream event', ...send])
       expect(path('webhook attempt')).toEqual(['svc-webhook webhook attempt', ...send])
-      // Connected: one span has no parent, and the parents of all others exist.
+      // The trace is connected: one span has no parent, and the parents of all others exist.
       const ids = new Set(trace().map(({ spanId }) => spanId))
       expect(
         trace()
@@ -365,7 +365,7 @@ describe('traces', () => {
     })
   })
 
-  test("a client's refusal is no failure of the system; a 500 is", async () => {
+  test('a refusal caused by the client is not a failure of the system; a 500 is', async () => {
     await eventually(() => {
       const roots = collector.spans.filter(({ parentSpanId }) => parentSpanId === '')
       const failed = roots.filter(({ isError }) => isError).map(({ attributes }) => attributes['error.type'])
@@ -376,7 +376,7 @@ describe('traces', () => {
     })
   })
 
-  /** Each span once, because an export without an answer is repeated. */
+  /** Each span once, because an exporter repeats an export that got no answer. */
   function trace(): CollectedSpan[] {
     const spans = collector.spans.filter(({ traceId }) => traceId === driven.sentRequestId)
     return [...new Map(spans.map((span) => [span.spanId, span])).values()]
@@ -392,7 +392,7 @@ describe('ADR 22: neither logs nor traces contain bodies, secrets, nonces or sig
   test('at the most verbose log level, after successes and failures', async () => {
     const logged = (): string[] =>
       [...h.system.processes.values()].flatMap(({ log }) => log.map((event) => JSON.stringify(event)))
-    // The search finds something: the 500 is there, with its cause and without its row.
+    // This proves that the search works: the 500 is logged, with its cause and without its row.
     await eventually(() => logged().some((line) => line.includes('violates check constraint')))
     const outputs = [...logged(), ...collector.texts]
     const passwords = [
@@ -415,7 +415,7 @@ describe('ADR 22: neither logs nor traces contain bodies, secrets, nonces or sig
 })
 
 describe('probes', () => {
-  test('without NATS every process is alive, and none is ready; afterwards all are ready again', async () => {
+  test('without NATS every process is alive but not ready; afterwards all are ready again', async () => {
     const probe = async (path: string): Promise<string[]> => {
       const asked = [...h.system.processes.values()].map((process) => fetch(`${metricsUrl(process)}/${path}`))
       return Promise.all((await Promise.all(asked)).map(async (answer) => `${answer.status} ${await answer.text()}`))

@@ -1,4 +1,4 @@
-/** The destination of processes' spans: OTLP over HTTP in JSON, like any collector. */
+/** A collector for the processes' spans: OTLP over HTTP, as JSON. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -10,7 +10,7 @@ export interface CollectedSpan {
   readonly name: string
   readonly traceId: string
   readonly spanId: string
-  /** '' for the first of a trace. */
+  /** '' for the first span of a trace. */
   readonly parentSpanId: string
   readonly attributes: Readonly<Record<string, unknown>>
   readonly links: readonly { traceId: string; spanId: string }[]
@@ -18,7 +18,7 @@ export interface CollectedSpan {
 }
 
 export interface OtlpCollector extends AsyncDisposable {
-  /** For `OTEL_EXPORTER_OTLP_ENDPOINT`. */
+  /** The value of `OTEL_EXPORTER_OTLP_ENDPOINT`. */
   readonly url: string
   readonly spans: readonly CollectedSpan[]
   /** Everything that was received, unparsed. */

@@ -1,4 +1,4 @@
-/** The metrics and labels that a PromQL expression uses, by the grammar of Prometheus's own user interface. */
+/** The metrics and labels that a PromQL expression uses, found with the grammar of Prometheus's own user interface. */
 import { parser } from '@prometheus-io/lezer-promql'
 
 export interface Selector {
@@ -29,7 +29,7 @@ export function parsePromql(expression: string): Query {
       if (type.isError) throw new SyntaxError(`${expression}: not PromQL at ${from}`)
       const part = text.slice(from, to)
       if (type.name === 'VectorSelector') selectors.push({ metric: '', matchers: [] })
-      // Inside a selector this is its metric. Elsewhere the grammar has other names.
+      // Inside a selector this is the metric. Elsewhere the grammar uses other names for it.
       else if (type.name === 'Identifier' && node.parent?.name === 'VectorSelector') {
         const selector = selectors.at(-1)
         if (selector !== undefined) selector.metric = part

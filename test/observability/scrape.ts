@@ -11,7 +11,7 @@ export interface Sample {
 /** The metrics on a process's own port. */
 export interface Scrapes {
   readonly samples: readonly Sample[]
-  /** By metric: counter, gauge, histogram, summary. */
+  /** Types by metric: counter, gauge, histogram, summary. */
   readonly types: ReadonlyMap<string, string>
   /** Help texts by metric. */
   readonly help: ReadonlyMap<string, string>

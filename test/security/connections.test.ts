@@ -1,6 +1,6 @@
 /**
- * One client writes its requests so that a gateway must work much more than the client's rate admits. Others are still
- * answered.
+ * One client writes its requests so that they cost a gateway far more work than the client's rate allows. The gateway still
+ * answers others.
  */
 import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -17,7 +17,7 @@ afterAll(() => gateway?.[Symbol.asyncDispose]())
 interface RawConnection {
   readonly socket: Socket
   readonly received: () => string
-  /** Settles when the gateway has closed it. */
+  /** Settles when the gateway has closed the connection. */
   readonly closed: Promise<void>
 }
 
@@ -34,7 +34,7 @@ async function openConnection(address: string): Promise<RawConnection> {
   return { socket, received: () => received, closed }
 }
 
-/** Whether a well-behaved client is served. */
+/** Whether a well-behaved client is answered. */
 async function isServed(): Promise<boolean> {
   const answer = await fetch(`http://127.0.0.1:${gateway.port}/openapi.json`)
   await answer.bytes()
@@ -42,7 +42,7 @@ async function isServed(): Promise<boolean> {
   return true
 }
 
-/** @returns how often the series of a metric was counted. */
+/** @returns the value of one series of a counter; 0 if it is absent. */
 async function countOf(series: RegExp): Promise<number> {
   const text = await gateway.metrics()
   return Number(new RegExp(`^${series.source} (\\d+)$`, 'm').exec(text)?.[1] ?? 0)
@@ -74,7 +74,7 @@ describe('a body in many small pieces', () => {
     const late = await openConnection(address)
     await late.closed
     expect(late.received()).toBe('')
-    // Another address, and then this one again.
+    // First another address, then this one again.
     for (const from of ['127.0.2.4', address]) {
       await eventually(async () => {
         const again = await openConnection(from)

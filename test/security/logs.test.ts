@@ -1,4 +1,4 @@
-/** The logs of processes while agents do all kinds of things, and attackers try to break in. */
+/** The logs of processes while agents use everything and attackers try to break in. */
 import { randomBytes } from 'node:crypto'
 import postgres from 'postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -9,9 +9,9 @@ import { openRaw } from '../support/client/raw-http.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Harness, startHarness } from '../support/system/harness.ts'
 
-/** Text in everything that must not be logged. */
+/** Text that is part of everything that must not be logged. */
 const MARK = `mark${randomBytes(8).toString('hex')}`
-/** Text in everything that could form its own log line, or a terminal command. */
+/** Text that could forge a log line or a terminal command, if it were logged as it is. */
 const BREAK = '\r\n{"level":60,"msg":"forged"}\u001b[2J\u2028'
 
 let h: Harness
@@ -34,7 +34,7 @@ beforeAll(async () => {
   await got(anna.send(`board:${board}`, MARK))
   await got(ben.put('/v2/webhook', { url: `https://${MARK}.invalid/${MARK}`, secret: MARK.padEnd(32, 'x') }))
   await got(anna.send(ben, MARK))
-  // Refusals for all kinds of reasons.
+  // Refusals for many reasons.
   await anna.post('/v2/messages', { id: MARK, body: BREAK })
   await anna.get(`/v2/agents/${MARK}`)
   await anna.get(`/v2/inbox?after=${MARK}`)
@@ -47,7 +47,7 @@ beforeAll(async () => {
     connection.write(bytes)
     await connection.ended
   }
-  // Faults of our own whose errors quote data: a row that breaks a constraint, an invalid value.
+  // Internal errors that quote data: a row that breaks a constraint, an invalid value.
   await using admin = openAdmin(h.system.database.adminUrl)
   await admin.sql`alter table messaging.messages add constraint never check (false) not valid`
   await admin.sql`alter table messaging.contacts add constraint never check (false) not valid`
@@ -60,10 +60,10 @@ beforeAll(async () => {
     ben.put('/v2/webhook', { url: `https://${MARK}.invalid/${MARK}`, secret: MARK.padEnd(32, 'y') }),
   ])
   statuses.push(...failed.map(({ status }) => status))
-  // Then with its dependencies down.
+  // The same with its dependencies down.
   await h.system.kill('messaging-1')
   await anna.send(ben, MARK)
-  kept.push(...logged()) // its complete log, because it has ended
+  kept.push(...logged()) // complete, because the process has ended
   await h.system.start('messaging-1')
   await eventually(async () => (await anna.get('/v2/inbox')).status === 200)
 })

@@ -1,4 +1,4 @@
-/** A gateway process with default limits, and stand-ins for its services: for attacks that never get past the gateway. */
+/** A gateway process with default limits, and stand-ins for its services. For attacks that never get past the gateway. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { admitRequest, findAgent } from '@svc/contracts/identity.ts'
@@ -26,7 +26,7 @@ export interface LoneGateway extends AsyncDisposable {
   metrics(): Promise<string>
 }
 
-/** @param inbox the answer to every read of an inbox, in JSON. */
+/** @param inbox the JSON answer to every read of an inbox. */
 export async function startLoneGateway(inbox: string): Promise<LoneGateway> {
   await using stack = new AsyncDisposableStack()
   const key = createKeyPair()
@@ -74,7 +74,7 @@ export async function startLoneGateway(inbox: string): Promise<LoneGateway> {
   }
 }
 
-/** The memory limit of a gateway in the manifest, in bytes. */
+/** The gateway's memory limit in the manifest, in bytes. */
 export function memoryLimit(): number {
   const { spec } = parse(readFileSync(MANIFEST, 'utf8')) as {
     spec: { template: { spec: { containers: { resources: { limits: { memory: string } } }[] } } }

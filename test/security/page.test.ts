@@ -21,9 +21,9 @@ test('every defence of docs/operating/secure.md names its tests', () => {
 test.each(CITED)('$file has “$name”', ({ file, name }) => {
   expect(existsSync(new URL(file, ROOT))).toBe(true)
   expect(name.length).toBeGreaterThan(8)
-  // The name as in the source, with quotes escaped or not.
+  // The name as in the source, with or without escaped quotes.
   const source = readFileSync(new URL(file, ROOT), 'utf8').replaceAll("\\'", "'")
-  expect(source.includes(name), `${file} has no test “${name}”`).toBe(true)
+  expect(source.includes(name), `${file} has no test named “${name}”`).toBe(true)
 })
 
 test('every test that the page links to is named, in quotes', () => {

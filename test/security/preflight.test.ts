@@ -1,6 +1,4 @@
-/**
- * A browser's preflight is not signed. An attacker's preflight may be signed, and its signature is checked like any other.
- */
+/** A browser does not sign its preflights. An attacker may sign one, and its signature is checked like any other. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Agent } from '../support/client/agent.ts'
 import { got, outcomeOf } from '../support/client/answers.ts'

@@ -1,6 +1,4 @@
-/**
- * Clients that request a lot and read nothing, against a gateway with default limits and the memory limit of its manifest.
- */
+/** Clients that request a lot and read nothing. The gateway has default limits and the memory limit of its manifest. */
 import { connect, type Socket } from 'node:net'
 import { signRequest } from '@svc/svc1/sign.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -9,9 +7,9 @@ import { eventually } from '../support/eventually.ts'
 import { AUTHORITY, type LoneGateway, memoryLimit, startLoneGateway } from './lone-gateway.ts'
 
 const ADDRESSES = 104
-/** Pipelined by each address, within the limit of unanswered requests per connection. */
+/** Pages that each address requests by pipelining, within the limit of unanswered requests per connection. */
 const PAGES = 15
-/** All of them together exceed the memory limit of the manifest. */
+/** All pages together exceed the memory limit of the manifest. */
 const PAGE = JSON.stringify({ messages: ['x'.repeat(500 * 1024)], next_cursor: '' })
 const LARGEST_DOCUMENT = '/docs/swagger-ui-bundle.js'
 
@@ -27,7 +25,7 @@ function pageRequest(): string {
   return `GET /v2/inbox HTTP/1.1\r\nHost: ${AUTHORITY}\r\n${lines.join('')}\r\n`
 }
 
-/** Requests pages on one connection, and never reads. */
+/** Requests pages on one connection and never reads the answers. */
 function ask(address: string): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port: gateway.port, host: '127.0.0.1', localAddress: address }).pause()
@@ -39,7 +37,7 @@ function ask(address: string): Promise<Socket> {
   })
 }
 
-/** An unsigned request may be refused for now while the pages are made. */
+/** Retries, because an unsigned request may be refused for a moment while the pages are made. */
 function getDocument(): Promise<string> {
   return eventually(async () => {
     const answer = await fetch(`http://127.0.0.1:${gateway.port}${LARGEST_DOCUMENT}`)

@@ -1,7 +1,4 @@
-/**
- * A client can spell a small message in many bytes. The service stores, relays and returns only the bytes that it charges
- * for.
- */
+/** A client can spell a small message with many bytes. The service stores, relays and returns only the bytes that it charges for. */
 import type { SignedEnvelope } from '@svc/envelope/envelope.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { verifyEnvelope } from '@svc/envelope/sign-envelope.ts'
@@ -16,11 +13,11 @@ import { type Harness, startHarness } from '../support/system/harness.ts'
 const SECRET = '0123456789abcdef0123456789abcdef'
 const ZEROS = '0'.repeat(90_000)
 
-/** Bodies of one unit, the text that a client sends instead, and the stored text. */
+/** Bodies of one unit: the value, the text that a client sends instead, and the stored text. */
 const SPELLINGS: readonly (readonly [string, JsonValue, string])[] = [
   ['zeros after the point', 1, `1.${ZEROS}`],
   ['zeros in the exponent', 1, `1e${ZEROS}`],
-  ['digits that no double has', 0.1, `0.1${ZEROS}1`],
+  ['digits beyond the precision of a double', 0.1, `0.1${ZEROS}1`],
   ['escapes of letters', 'a'.repeat(1_000), `"${'\\u0061'.repeat(1_000)}"`],
   ['escaped names', { a: { b: 1 } }, '{"\\u0061":{"\\u0062":1}}'],
   ['white space', [[], {}], `[ [ ] ,${' '.repeat(90_000)}{\n}\t]`],
@@ -43,7 +40,7 @@ afterAll(async () => {
   await receiver?.[Symbol.asyncDispose]()
 })
 
-/** The text of an envelope with its body in another spelling. */
+/** The text of an envelope whose body is spelled differently. */
 function spell(envelope: SignedEnvelope, spelled: string): string {
   const { body: _, ...rest } = envelope
   return `{"body":${spelled},${JSON.stringify(rest).slice(1)}`

@@ -1,4 +1,4 @@
-/** The address of a waiting stream is not secret on the network, but its ticket is. */
+/** The address of a waiting stream is visible on the network, but its ticket is secret. */
 import { openStream, type StreamPlace } from '@svc/contracts/stream.ts'
 import { createBus } from '@svc/nats/bus.ts'
 import { connectNats, drainNats } from '@svc/nats/connect.ts'

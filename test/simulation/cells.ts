@@ -1,15 +1,21 @@
 /**
- * Which cell an agent lives in, by a map of slots (ADR 25). A cell is a whole system with its own databases. The services do not
- * use this yet; it fixes the rules, so that the plan of docs/operating/scale.md can be checked.
+ * The cell that an agent lives in, by a map of slots (ADR 25). A cell is a whole system with its own databases. The
+ * services do not use this yet. The file fixes the rules, so that the plan of docs/operating/scale.md can be checked.
  */
 import { createHmac } from 'node:crypto'
 
 export const SLOTS = 4_096
 
 export interface SlotMap {
-  /** Rises with every change. An answer `moved` carries the version that it knows, so the caller fetches that or a newer one. */
+  /**
+   * Rises with every change. A cell that answers `moved` includes the version that it knows, and the caller fetches that
+   * version or a newer one.
+   */
   readonly version: number
-  /** Secret of the deployment. Agent ids are hashes that anybody can grind, so unkeyed slots could be filled on purpose. */
+  /**
+   * A secret of the deployment. Agent ids are hashes, so an attacker can try keys until an id falls into a chosen slot; the
+   * secret prevents that.
+   */
   readonly key: string
   /** The cell of each slot. */
   readonly cells: readonly string[]
@@ -36,8 +42,8 @@ export function cellOf(map: SlotMap, agentId: string): string {
 type Verdict = { answer: 'serve' } | { answer: 'moved'; version: number } | { answer: 'refresh' }
 
 /**
- * How a cell handles a request. It redirects a caller with an old map. If the caller's map is newer than the cell's, the
- * cell fetches the map before it decides. Otherwise two cells could serve one agent during a change.
+ * How a cell handles a request. It redirects a caller whose map is older than its own. If the caller's map is newer, the
+ * cell fetches that map before it decides. Otherwise two cells could serve one agent during a change.
  */
 export function judge(map: SlotMap, cell: string, agentId: string, callerVersion: number): Verdict {
   if (callerVersion > map.version) return { answer: 'refresh' }
@@ -50,13 +56,13 @@ export interface Move {
   readonly to: string
 }
 
-/** The fewest moves after which each of these cells has its share of the slots, and no other cell has any. */
+/** The smallest set of moves after which each of these cells has its share of the slots, and no other cell has any. */
 export function planMoves(map: SlotMap, cells: readonly string[]): Move[] {
   const share = (index: number): number => Math.floor(SLOTS / cells.length) + (index < SLOTS % cells.length ? 1 : 0)
   const slotsOf = new Map<string, number[]>(cells.map((cell) => [cell, []]))
   const homeless: number[] = []
   map.cells.forEach((cell, slot) => void (slotsOf.get(cell) ?? homeless).push(slot))
-  // The largest cells get the larger shares, so that no slot moves only because of the rounding.
+  // The largest cells get the larger shares, so that no slot moves only because of rounding.
   const bySize = [...slotsOf].toSorted(([, a], [, b]) => b.length - a.length)
   const wanted = new Map(bySize.map(([cell], index) => [cell, share(index)]))
   const surplus = [...homeless, ...bySize.flatMap(([cell, slots]) => slots.slice(wanted.get(cell)))]
@@ -67,14 +73,14 @@ export function planMoves(map: SlotMap, cells: readonly string[]): Move[] {
   )
 }
 
-/** Begins to copy a slot. Nothing changes for callers, so the version stays. */
+/** Begins to copy a slot. Nothing changes for callers, so the version stays the same. */
 export function beginMove(map: SlotMap, { slot, from, to }: Move): SlotMap {
   if (map.cells[slot] !== from) throw new Error(`slot ${slot} is not in ${from}`)
   if (map.moving.has(slot)) throw new Error(`slot ${slot} is being moved already`)
   return { ...map, moving: new Map([...map.moving, [slot, to]]) }
 }
 
-/** Ends a move: the new cell serves the slot from this version on. The old cell has stopped serving the slot before. */
+/** Ends a move: the new cell serves the slot from this version on. The old cell has already stopped serving it. */
 export function finishMove(map: SlotMap, slot: number): SlotMap {
   const to = map.moving.get(slot)
   if (to === undefined) throw new Error(`slot ${slot} is not being moved`)

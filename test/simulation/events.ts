@@ -1,6 +1,6 @@
 /**
- * The clock of a simulation. Events happen in the order of their times, and events of one time in the order of their
- * planning.
+ * The clock of a simulation. Events happen in the order of their times; events with equal times happen in the order in
+ * which they were planned.
  */
 export interface Agenda {
   /** Milliseconds. */
@@ -16,7 +16,7 @@ interface Planned {
   readonly happen: () => void
 }
 
-/** A binary heap: a run has millions of events. */
+/** A binary heap, because a run has millions of events. */
 export function createAgenda(): Agenda {
   const heap: Planned[] = []
   let now = 0

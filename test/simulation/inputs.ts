@@ -1,6 +1,4 @@
-/**
- * Measured values, values computed from the schema, and assumptions. Everything in docs/operating/scale.md comes from here.
- */
+/** Measured values, values computed from the schema, and assumptions. All figures of docs/operating/scale.md are computed from these. */
 
 import measured from './measured.json' with { type: 'json' }
 
@@ -28,16 +26,19 @@ export const STORAGE = {
   stream: measured.storage.stream,
 } as const
 
-/** What stays of a message for ever, with its index entry (ADR 29): services/messaging/test/operate/ids.test.ts measures it. */
+/**
+ * Bytes that stay of a message for ever, with their index entry (ADR 29), as measured by
+ * services/messaging/test/operate/ids.test.ts.
+ */
 export const ID_BYTES = 100
 
 /**
- * How long rows are kept, in days (README of each service). Expired messages wait for the end of their partition's period, a sixth
- * of the retention: on average for half of it.
+ * How long rows are kept, in days (README of each service). Expired messages are deleted at the end of their partition's
+ * period, which is a sixth of the retention: on average they wait for half a period.
  */
 export const KEPT_DAYS = { messages: 32.5, outbox: 1, reservations: 25 / 24, nonces: 30 / 1_440, stream: 1 } as const
 
-/** The part of a message's time without any work: assumptions for one data centre, explained in docs/operating/scale.md. */
+/** The part of a message's time that is waiting, not work. Assumptions for one data centre, explained in docs/operating/scale.md. */
 export const LATENCY_MS = {
   /** Mean time of a commit's write to a local NVMe drive. */
   sync: 0.8,
@@ -45,7 +46,10 @@ export const LATENCY_MS = {
   network: 0.1,
 } as const
 
-/** Postgres's share by transaction: an assumption, in proportion to the rows and index entries that each writes. */
+/**
+ * The share of each transaction in Postgres's cost. An assumption: proportional to the rows and index entries that the
+ * transaction writes.
+ */
 export const POSTGRES_PARTS = { nonce: 0.16, reserve: 0.27, settle: 0.12, append: 0.37, publish: 0.08 } as const
 
 /** The planned load of a process or a primary, which leaves room for an hour's peak and the loss of a replica. */
@@ -54,21 +58,21 @@ export const UTILISATION = 0.6
 /** Public list prices of a large provider in US dollars, rounded, as assumed in November 2026. */
 export const PRICES = {
   coreHour: 0.045,
-  /** A managed primary with a synchronous standby: two machines. */
+  /** A managed primary with a synchronous standby, so two machines. */
   postgresCoreHour: 0.18,
   ssdGbMonth: 0.115,
   crossZoneGb: 0.02,
   egressGb: 0.06,
 } as const
 
-/** By the specification (spec 11.7). */
+/** The limit of spec 11.7. */
 export const STREAMS_PER_PROCESS = 200
 /** `npx pnpm bench idle --record`: resident KiB for each idle stream. */
 export const STREAM_KIB = { stream: measured.idle.streamKib, gateway: measured.idle.gatewayKib } as const
 /** A Node process with an idle service: an assumption. */
 export const PROCESS_MIB = 90
-/** Streams of one gateway process besides its requests: an assumption, about a GiB. */
+/** Streams that one gateway process carries besides its requests: an assumption, about a GiB. */
 export const STREAMS_PER_GATEWAY = 10_000
 
-/** A primary of a size that many platforms offer, with a second disk for the ids that are kept for ever: an assumption. */
+/** A primary of a size that many platforms offer, with a second disk for the ids that are kept for ever. An assumption. */
 export const PRIMARY = { cores: 16, diskTb: 16, idsDiskTb: 16, logMbPerSecond: 250 } as const

@@ -1,4 +1,4 @@
-/** The resources for a rate of direct messages, computed from measured values. Nothing here is simulated. */
+/** The resources that a rate of direct messages needs, computed from measured values. Nothing is simulated here. */
 import {
   ID_BYTES,
   KEPT_DAYS,
@@ -33,7 +33,7 @@ interface PrimaryLimit {
   readonly perSecond: number
 }
 
-/** The capacity of one primary with all schemas, by the resource that runs out first. */
+/** The capacity of one primary with all schemas, set by the resource that runs out first. */
 export function primaryLimits(): PrimaryLimit[] {
   const keptBytes = (STORAGE.messages + STORAGE.entries) * KEPT_DAYS.messages * SECONDS_PER_DAY
   return [
@@ -49,7 +49,7 @@ export function primaryLimits(): PrimaryLimit[] {
   ]
 }
 
-/** The capacity of a cell is that of its primary, rounded down to a simple number. */
+/** The capacity of a cell is its primary's capacity, rounded down to a simple number. */
 export function cellCapacity(): number {
   const least = Math.min(...primaryLimits().map(({ perSecond }) => perSecond))
   return Math.floor(least / 500) * 500
@@ -58,12 +58,12 @@ export function cellCapacity(): number {
 interface Plan {
   readonly perSecond: number
   readonly cells: number
-  /** The sum of all cells, with at least two in each cell. */
+  /** The sum over all cells. Each cell has at least two. */
   readonly processes: Readonly<Record<Service, number>>
   readonly natsServers: number
   readonly postgresCores: number
   readonly logMbPerSecond: number
-  /** Tables with their indexes, for the time of the retention. */
+  /** Tables with their indexes, for the period of retention. */
   readonly keptTb: number
   readonly streamTb: number
   /** Ids of expired messages, which are kept for ever. */
@@ -112,11 +112,11 @@ function costOf(
 ) {
   const millions = (plan.perSecond * SECONDS_PER_DAY * DAYS_PER_MONTH) / 1e6
   const processes = Object.values(plan.processes).reduce((sum, count) => sum + count, 0)
-  // One core for a process, two for a NATS server.
+  // A process has one core, a NATS server two.
   const coreHours = (processes + plan.natsServers * 2) * HOURS_PER_MONTH
-  // Twice: a primary and its standby. The ids are those of the first year.
+  // Counted twice, for a primary and its standby. The ids are those of the first year.
   const gb = ((plan.keptTb + plan.idsTbPerYear) * 2 * TB + plan.streamTb * TB) / GB
-  // Each message crosses zones about four times: to the standby with its log, and between services with its envelope.
+  // Each message crosses zones about four times: in the log to the standby, and as an envelope between services.
   const crossGb = (1e6 * (STORAGE.wal + 3 * STORAGE.stream)) / GB
   return {
     services: (coreHours * PRICES.coreHour) / millions,
@@ -133,7 +133,7 @@ interface StreamPlan {
   readonly memoryGib: number
 }
 
-/** The resources for open streams, besides their messages. */
+/** The resources that open streams need, besides their messages. */
 export function planStreams(streams: number): StreamPlan {
   const streamProcesses = Math.ceil(streams / STREAMS_PER_PROCESS)
   const gatewayProcesses = Math.ceil(streams / STREAMS_PER_GATEWAY)

@@ -1,4 +1,4 @@
-/** A random generator for numbers from 0 up to 1, which repeats its numbers for a seed (mulberry32). */
+/** A generator of random numbers from 0 up to 1. Equal seeds give equal numbers (mulberry32). */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -9,7 +9,7 @@ export function seeded(seed: number): () => number {
   }
 }
 
-/** Exponentially distributed with this mean. */
+/** An exponentially distributed number with this mean. */
 export function exponential(random: () => number, mean: number): number {
   return -mean * Math.log(1 - random())
 }

@@ -30,7 +30,7 @@ describe('the simulation agrees with measurements', () => {
 
   test('the costs of Postgres by statement add up to its total, and a batch costs as much as the measured reservations', () => {
     expect(Object.values(POSTGRES_PARTS).reduce((sum, part) => sum + part, 0)).toBeCloseTo(1)
-    // The cost of a single item relative to its cost in a batch of 16, as measured, within the range of the runs.
+    // The cost of a single item, relative to its cost in a batch of 16, within the measured range.
     const costAt = (size: number): number => 1 - FIXED_SHARE + (FIXED_SHARE * CALIBRATION_BATCH) / size
     const [least = 0, most = 0] = [
       (RESERVE_US[1]?.[0] ?? 0) / (RESERVE_US[16]?.[1] ?? 1),
@@ -55,7 +55,7 @@ describe('the simulation', () => {
     expect(Math.abs(other.acceptedPerSecond / first.acceptedPerSecond - 1)).toBeLessThan(0.1)
   })
 
-  test('under an open load, all requests are answered within the capacity, and fewer above it', () => {
+  test('under an open load, all requests are answered if the rate is within the capacity, and fewer if it is above', () => {
     const capacity = cellCapacity()
     const half = atLoad(capacity / 2)
     expect(Math.abs(half.acceptedPerSecond / (capacity / 2) - 1)).toBeLessThan(0.05)
@@ -112,11 +112,11 @@ describe('its parts', () => {
     const endedMs: number[] = []
     for (let item = 0; item < 3; item += 1) process.work(10, () => endedMs.push(agenda.now))
     agenda.run(100)
-    // The first item begins at once. The other two are the next turn.
+    // The first item starts at once. The other two wait for the next turn.
     expect(endedMs).toEqual([10, 30, 30])
   })
 
-  test('batches: the first runs at once, later ones go together, 128 at most', () => {
+  test('batches: the first item runs at once, later items go together, at most 128', () => {
     const agenda = createAgenda()
     const sizes: number[] = []
     const batches = createBatches((size, done) => {

@@ -4,7 +4,7 @@ import type { Agenda } from './events.ts'
 interface Cores {
   /** Milliseconds of work so far. */
   readonly busyMs: number
-  /** Works for this time without a pause, then calls back. */
+  /** Works for this time without a pause, then calls `done`. */
   work(ms: number, done: () => void): void
 }
 
@@ -38,9 +38,7 @@ export function createCores(agenda: Agenda, count: number): Cores {
   }
 }
 
-/**
- * A process with one thread. One turn of its event loop handles everything that waits; later arrivals go into the next turn.
- */
+/** A process with one thread. One turn of its event loop handles everything that waits. Later arrivals wait for the next turn. */
 export interface Process {
   work(ms: number, done: () => void): void
 }
@@ -68,7 +66,7 @@ export function createProcess(cores: Cores): Process {
   }
 }
 
-/** Natural batching (libs/batching): the first item runs at once, and later arrivals share the next run. */
+/** Natural batching (libs/batching): the first item runs at once. Items that arrive meanwhile share the next run. */
 export interface Batcher {
   readonly runs: number
   readonly items: number

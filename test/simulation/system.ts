@@ -13,10 +13,7 @@ export interface Setting {
   readonly cores: number
   /** Processes of each service. */
   readonly processes: Readonly<Record<'gateway' | 'identity' | 'messaging' | 'budget' | 'webhook', number>>
-  /**
-   * Closed: this many clients, each of which sends again after each answer. Open: this many requests arrive per second,
-   * whatever happens.
-   */
+  /** Closed: this many clients send, each one again after its answer. Open: this many requests arrive per second, whatever happens. */
   readonly load: { readonly clients: number } | { readonly perSecond: number }
   readonly seconds: number
   readonly seed: number
@@ -27,7 +24,7 @@ export interface Outcome {
   readonly p50Ms: number
   readonly p99Ms: number
   readonly meanMs: number
-  /** The share of the cores' time. */
+  /** The share of the cores' time that is used. */
   readonly utilisation: number
   /** CPU milliseconds of one message, all components together. */
   readonly cpuMs: number
@@ -40,12 +37,12 @@ export interface Outcome {
 type Transaction = keyof typeof POSTGRES_PARTS
 
 /**
- * The share of a transaction's cost that belongs to the batch and not to its items, at the batch sizes that 64 connections
- * produce. A reservation takes 270 µs alone, and 16 µs in large batches (RESERVE_US).
+ * The share of a transaction's cost that does not depend on the number of items, at the batch sizes of 64 connections. A
+ * reservation takes 270 µs alone, and 16 µs in large batches (RESERVE_US).
  */
 export const FIXED_SHARE = 0.55
 export const CALIBRATION_BATCH = 8
-/** Nothing before this time is counted. */
+/** Results count only from this time on. */
 const WARM_SHARE = 0.2
 
 export function simulate({ cores: coreCount, processes, load, seconds, seed }: Setting): Outcome {
@@ -68,10 +65,10 @@ export function simulate({ cores: coreCount, processes, load, seconds, seed }: S
   }
 
   const cost = (piece: Piece, share = 1): number => MEASURED.cpuMs[piece] * share
-  /** One of the six NATS messages for each direct message. */
+  /** One of the six NATS messages that each direct message needs. */
   const hop = (done: () => void): void =>
     cores.work(cost('nats', 1 / 6), () => agenda.after(exponential(random, LATENCY_MS.network), done))
-  /** Uses Postgres's CPU on any core, then waits for the disk, which costs no CPU. `soon`: nothing waits for the disk. */
+  /** Uses Postgres's CPU on any core, then waits for the disk, which costs no CPU. With `soon`, it does not wait for the disk. */
   const transact = (kind: Transaction, size: number, soon: boolean, done: () => void): void => {
     const each = cost('postgres', POSTGRES_PARTS[kind])
     const ms = each * (1 - FIXED_SHARE) * size + each * FIXED_SHARE * CALIBRATION_BATCH
@@ -138,7 +135,7 @@ export function simulate({ cores: coreCount, processes, load, seconds, seed }: S
     )
   }
 
-  /** Background work, for which no answer waits but which uses the cores. */
+  /** Background work: no answer waits for it, but it uses the cores. */
   function afterwards(): void {
     oneOf(teams.messaging).work(cost('messaging', 0.2), () =>
       hop(() => oneOf(teams.webhook).work(cost('webhook'), () => oneOf(publications).add(() => {}))),

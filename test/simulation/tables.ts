@@ -10,7 +10,7 @@ const ONE_EACH = { gateway: 1, identity: 1, messaging: 1, budget: 1, webhook: 1 
 const SECONDS = 6
 const SEED = 20_261_120
 
-/** As in the runs of `npx pnpm bench send`. */
+/** The settings of `npx pnpm bench send`. */
 export const AS_MEASURED: Setting = {
   cores: MEASURED.cores,
   processes: ONE_EACH,
@@ -209,7 +209,7 @@ function streams(): string {
   )
 }
 
-/** Formats the page like the repository's formatter. */
+/** Formats the page with the repository's formatter. */
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [head, ...rows]
   const widths = head.map((_, at) => Math.max(3, ...all.map((row) => (row[at] ?? '').length)))

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const FIRST_PAUSE_MS = 20
-/** Upper limit of the pause between checks. Frequent checks would load the processes that the test waits for. */
+/** Upper limit of the pause between checks. More frequent checks would load the processes that the test waits for. */
 const MAX_PAUSE_MS = 100
 const PAUSE_GROWTH = 1.2
 /** Long enough for a slow, shared machine, so that only a condition that never holds times out. */
@@ -19,7 +19,7 @@ export async function eventually<T>(
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * PAUSE_GROWTH, MAX_PAUSE_MS)) {
     // Check once more after the timeout, because this process may have been paused.
     const isLast = Date.now() > deadline
-    let problem: unknown = new Error(`${what} did not come true in ${timeoutMs} ms`)
+    let problem: unknown = new Error(`${what} was still false after ${timeoutMs} ms`)
     try {
       const answer = await check()
       if (answer !== false) return answer as Exclude<T, false>

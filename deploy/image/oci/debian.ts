@@ -11,12 +11,12 @@ export interface DebianPackage {
   readonly sha256: string
 }
 
-/** glibc and the C++ library, which Node and libsodium's binding are linked with, and the certificates of authorities. */
+/** glibc and the C++ library, which Node and libsodium's binding need, and the certificates of authorities. */
 const NAMES = ['ca-certificates', 'libc6', 'libgcc-s1', 'libstdc++6']
 
 /**
- * Downloads packages of any architecture with the machine's own sources of APT, and without changing the machine.
- * @param wanted As for `apt-get download`: names, or `<name>=<version>`.
+ * Downloads packages of any architecture from the APT sources of this machine, without changing the machine.
+ * @param wanted names, or `<name>=<version>`, as for `apt-get download`.
  * @returns the folder with the files.
  */
 async function download(work: string, architecture: Architecture, wanted: readonly string[]): Promise<string> {
@@ -38,7 +38,7 @@ async function download(work: string, architecture: Architecture, wanted: readon
   return debs
 }
 
-/** The current versions in the machine's sources, for the lock. */
+/** The current versions in this machine's APT sources, for the lock. */
 export async function lockPackages(work: string, architecture: Architecture): Promise<DebianPackage[]> {
   const debs = await download(work, architecture, NAMES)
   const files = globSync('*.deb', { cwd: debs }).toSorted()
@@ -52,8 +52,8 @@ export async function lockPackages(work: string, architecture: Architecture): Pr
 }
 
 /**
- * Unpacks the locked packages and makes the few files that their installation would make.
- * @throws Error if a package is not there any more, or differs from its hash.
+ * Unpacks the locked packages and creates the few files that installing them would create.
+ * @throws Error if a package no longer exists, or does not match its hash.
  */
 export async function unpackDebian(
   { work, architecture, packages }: { work: string; architecture: Architecture; packages: readonly DebianPackage[] },
@@ -76,7 +76,7 @@ export async function unpackDebian(
   writeFixedFiles(root)
 }
 
-/** What nobody reads in a container without a shell. */
+/** Files that nobody reads in a container without a shell. */
 function trim(root: string): void {
   for (const path of [
     'usr/share/doc',
@@ -105,7 +105,7 @@ function writeFixedFiles(root: string): void {
     'root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/:/sbin/nologin\n',
   )
   writeFileSync(join(root, 'etc/group'), 'root:x:0:\nnonroot:x:65532:\n')
-  // Files first: `localhost` and the entries of a runtime must not go to a name server.
+  // Look into files first: `localhost` and the entries of a container runtime must not be looked up at a name server.
   writeFileSync(join(root, 'etc/nsswitch.conf'), 'hosts: files dns\n')
   mkdirSync(join(root, 'tmp'))
   mkdirSync(join(root, 'app'))

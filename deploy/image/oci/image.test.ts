@@ -23,7 +23,7 @@ let made = 0
 afterAll(() => rmSync(folder, { recursive: true }))
 
 interface Made {
-  /** Of files and folders. */
+  /** Permissions of files and folders. */
   readonly mode: number
   readonly seconds: number
   readonly names: readonly string[]
@@ -33,7 +33,7 @@ interface Made {
 
 const PLAIN: Made = { mode: 0o644, seconds: 1, names: ['a', 'b'], linked: false, text: 'same' }
 
-/** @returns the digest of an image of one small layer. */
+/** @returns the digest of an image with one small layer. */
 async function digestOf({ mode, seconds, names, linked, text }: Made): Promise<string> {
   made += 1
   const root = join(folder, `root-${made}`)
@@ -59,8 +59,8 @@ describe.skipIf(!hasGnuTar)(`an image${hasGnuTar ? '' : ' (skipped: it needs GNU
   test.each<[string, Partial<Made>]>([
     ['another time', { seconds: 999 }],
     ['another umask', { mode: 0o600 }],
-    ['another order of making', { names: ['b', 'a'] }],
-    ['files that the file system stores once', { linked: true }],
+    ['creation in another order', { names: ['b', 'a'] }],
+    ['hard-linked files', { linked: true }],
   ])('has the same digest with %s', async (_, other) => {
     expect(await digestOf({ ...PLAIN, ...other })).toBe(await digestOf(PLAIN))
   })
@@ -68,12 +68,12 @@ describe.skipIf(!hasGnuTar)(`an image${hasGnuTar ? '' : ' (skipped: it needs GNU
   test.each<[string, Partial<Made>]>([
     ['another content', { text: 'other' }],
     ['another file', { names: ['a', 'b', 'c'] }],
-    ['a file that can be executed', { mode: 0o755 }],
+    ['an executable file', { mode: 0o755 }],
   ])('has another digest with %s', async (_, other) => {
     expect(await digestOf({ ...PLAIN, ...other })).not.toBe(await digestOf(PLAIN))
   })
 
-  test('is a layout whose names are the hashes of its contents', async () => {
+  test('is a layout whose file names are the hashes of their contents', async () => {
     await digestOf(PLAIN)
     const layout = join(folder, `layout-${made}`)
     const { stdout } = spawnSync('sha256sum', ['-z', ...readIndex(layout)], {

@@ -3,21 +3,21 @@ import { join } from 'node:path'
 import { run } from './run.ts'
 
 /**
- * Writes a folder as a tar file whose bytes depend only on names, contents, links and the right to execute: not on times,
- * owners, the umask, the order of the file system, or which files it stores only once.
+ * Writes a folder as a tar file. Its bytes depend only on names, contents, links and execute permissions. They do not
+ * depend on times, owners, the umask, the order of the file system, or hard links.
  */
 export async function writeLayer(folder: string, file: string, epochSeconds: number): Promise<void> {
   setModes(folder)
   await run('tar', [
     ...['--create', '--file', file, '--directory', folder],
     ...['--sort=name', `--mtime=@${epochSeconds}`, '--owner=0', '--group=0', '--numeric-owner', '--hard-dereference'],
-    // Long names and nothing else: no times of access or change, no process ids.
+    // Only long names. No times of access or change, and no process ids.
     ...['--format=posix', '--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime'],
     ...readdirSync(folder).toSorted(),
   ])
 }
 
-/** 755 for folders and for what can be executed, 644 for the rest. The folder for temporary files keeps its sticky bit. */
+/** Permissions: 755 for folders and executable files, 644 for the rest. The folder for temporary files keeps its sticky bit. */
 function setModes(folder: string): void {
   for (const name of readdirSync(folder)) {
     const path = join(folder, name)

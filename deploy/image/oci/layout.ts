@@ -1,4 +1,4 @@
-/** Writes an image in the OCI image layout, as `skopeo`, `podman` and registries read it. */
+/** Writes an image in the OCI image layout, which `skopeo`, `podman` and registries can read. */
 import { createHash } from 'node:crypto'
 import { createReadStream, mkdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ export type Architecture = 'amd64' | 'arm64'
 /** One image for one architecture. */
 export interface PlatformImage {
   readonly architecture: Architecture
-  /** Tar files, the lowest first. They are moved into the layout. */
+  /** Tar files, the lowest layer first. They are moved into the layout. */
   readonly layers: readonly string[]
 }
 
@@ -25,7 +25,7 @@ interface ImageFacts {
   /** RFC 3339. */
   readonly created: string
   readonly labels: Readonly<Record<string, string>>
-  /** The part `config` of an image configuration, apart from its labels. */
+  /** The member `config` of the image configuration, except its labels. */
   readonly config: Readonly<Record<string, unknown>>
   readonly tag: string
 }
@@ -33,10 +33,10 @@ interface ImageFacts {
 const INDEX = 'application/vnd.oci.image.index.v1+json'
 const MANIFEST = 'application/vnd.oci.image.manifest.v1+json'
 const CONFIG = 'application/vnd.oci.image.config.v1+json'
-/** Not compressed: a compressor's output may change with its version and the processor, and the digest with it. */
+/** Not compressed, because a compressor's output depends on its version and the processor, and the digest depends on the output. */
 const LAYER = 'application/vnd.oci.image.layer.v1.tar'
 
-/** @returns the digest of the index, by which the image is deployed. It covers all architectures. */
+/** @returns the digest of the index. An image is deployed by this digest, which covers all architectures. */
 export async function writeLayout(
   folder: string,
   images: readonly PlatformImage[],

@@ -56,7 +56,7 @@ async function build(folder: string, architectures: readonly Architecture[], sou
   const commit = (await run('git', ['rev-parse', 'HEAD'], { cwd: REPOSITORY })).trim()
   const epochSeconds = Number(await run('git', ['show', '--no-patch', '--format=%ct', commit], { cwd: REPOSITORY }))
   const { version } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as { version: string }
-  mkdirSync(folder) // fails if it is there, so that nothing of an earlier build remains
+  mkdirSync(folder) // fails if the folder exists, so that nothing of an earlier build remains
   const images: PlatformImage[] = []
   for (const architecture of architectures) images.push(await buildFor(folder, architecture, { commit, epochSeconds }))
   return writeLayout(folder, images, {
@@ -73,7 +73,7 @@ async function build(folder: string, architectures: readonly Architecture[], sou
   })
 }
 
-/** The layers that change least come first. They are written into the target folder, to be moved on the same disk. */
+/** The layers that change least come first. They are written into the target folder, because moving them on the same disk is cheap. */
 async function buildFor(
   folder: string,
   architecture: Architecture,

@@ -6,7 +6,7 @@ interface RunOptions {
   readonly env?: NodeJS.ProcessEnv
 }
 
-/** @returns what the command prints. @throws Error with what it said on stderr. */
+/** @returns the output of the command. @throws Error with its error output. */
 export async function run(command: string, args: readonly string[], options: RunOptions = {}): Promise<string> {
   try {
     const { stdout } = await promisify(execFile)(command, args, { ...options, maxBuffer: 64 << 20 })

@@ -1,7 +1,7 @@
 /**
  * `node deploy/image/src/secrets.ts <folder>` generates every secret of a deployment, as files `<folder>/<secret>/<key>`.
- * deploy/kubernetes takes them from Secrets, deploy/compose from files. Existing secrets stay, so it is safe to run again.
- * To change a secret, see docs/operating/rotate.md.
+ * deploy/kubernetes reads them from Secrets, deploy/compose from files. Existing secrets stay unchanged, so it is safe to
+ * run again. To change a secret, see docs/operating/rotate.md.
  */
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -20,7 +20,8 @@ await runCommand(async ({ args, say }) => {
   const lines: string[] = []
   const services = [...stores, 'gateway']
   const secret = (path: string, make: () => string): string => readOrMake(join(folder, path), make)
-  // NATS reads passwords from its environment unquoted, so they consist of letters and digits and begin with a letter.
+  // NATS reads passwords from its environment without quotes, so a password has only letters and digits and begins with a
+  // letter.
   const password = (path: string): string => secret(path, () => `n${randomBytes(24).toString('hex')}`)
   const key = (path: string): string => secret(path, () => randomBytes(32).toString('hex'))
 
@@ -47,7 +48,7 @@ await runCommand(async ({ args, say }) => {
   }
   key('identity/challenge-key')
   key('webhook/webhook-secret-key')
-  // For a NATS server that gets its secrets as files: it reads passwords only from its environment.
+  // For a NATS server whose secrets are files. NATS reads passwords only from its environment.
   writeFileSync(join(folder, 'nats.env'), `${lines.join('\n')}\n`, { mode: 0o600 })
   say('secrets are there', { folder })
 })
@@ -73,8 +74,8 @@ function parseCommand(args: readonly string[]): { folder: string; nats: URL; dat
 }
 
 /**
- * The text of the file. Creates the file if it does not exist. Only the owner can enter the folder, but the file is readable
- * to all, because a container that runs as another user gets the single file.
+ * The text of the file. Creates the file if it does not exist. Only the owner can enter the folder. The file itself is
+ * readable to all, because a container that runs as another user gets this single file.
  */
 function readOrMake(file: string, make: () => string): string {
   if (existsSync(file)) return readFileSync(file, 'utf8').trimEnd()

@@ -5,9 +5,9 @@ import { ConfigError } from '@svc/config/env-reader.ts'
 const SERVICES = new URL('../../../services/', import.meta.url)
 
 /**
- * The service that the command line names, which must have a schema.
+ * The service that the command line names. It must have a schema.
  * @param args of the command line: only the service's name.
- * @throws ConfigError if it names no such service.
+ * @throws ConfigError if the argument is not such a service.
  */
 export function parseStore(args: readonly string[]): string {
   const stores = listStores()

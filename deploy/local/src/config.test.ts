@@ -35,7 +35,7 @@ test.each([
   ['SVC_AUTHORITY', 'http://agents.example.org'],
   ['SVC_AUTHORITY', 'agents.example.org/'],
   ['SVC_CHALLENGE_KEY_FILE', '/nowhere/key'],
-])('%s=%s is refused by its name', (name, value) => {
+])('%s=%s is refused, and the error names the variable', (name, value) => {
   expect(() => readConfig({ [name]: value })).toThrow(name)
 })
 
@@ -58,6 +58,6 @@ test('all mistakes are reported at once', () => {
   expect(() => readConfig({ SVC_HTTP_PORT: 'x', SVC_REPLICAS: 'y' })).toThrow(/SVC_HTTP_PORT.*SVC_REPLICAS/)
 })
 
-test('further gateways need ports too', () => {
+test('additional gateways need ports too', () => {
   expect(() => readConfig({ SVC_HTTP_PORT: '65535', SVC_REPLICAS: 'gateway:2' })).toThrow('SVC_HTTP_PORT')
 })

@@ -10,14 +10,12 @@ export interface LocalConfig {
   dataDir: string
   /** The address on which the gateways listen; loopback by default. */
   httpHost: string
-  /** Port of the first gateway. The next ports are those of further gateways. */
+  /** Port of the first gateway. Further gateways have the next ports. */
   httpPort: number
   authority: string
   /** Number of processes of each service. */
   replicas: Record<ServiceName, number>
-  /**
-   * Replaces the embedded Postgres: the URL of a role that may create roles, and of a database used for nothing else.
-   */
+  /** Replaces the embedded Postgres: the URL of a role that may create roles, with a database that is used for nothing else. */
   databaseUrl: string | undefined
   /** Replaces the embedded NATS. Every service uses this URL unchanged. */
   natsUrl: string | undefined
@@ -27,16 +25,16 @@ export interface LocalConfig {
   /** Replace the generated keys. Given as text, or in the files that `…_FILE` names. */
   challengeKey: string | undefined
   webhookSecretKey: string | undefined
-  /** Connections of each process with a store. */
+  /** Connections of each process that has a store. */
   databasePool: number
-  /** Metrics port of the first process. The next ports are those of the others. Undefined: no metrics. */
+  /** Metrics port of the first process. The others have the next ports. Undefined: no metrics. */
   metricsPort: number | undefined
 }
 
 const LEVELS = /^(trace|debug|info|warn|error|fatal|silent)$/
 const MAX_REPLICAS = 16
 
-/** @throws ConfigError naming every variable that is wrong. */
+/** @throws ConfigError that names every invalid variable. */
 export function readConfig(env: NodeJS.ProcessEnv): LocalConfig {
   const e = envReader(env)
   const httpPort = e.int('SVC_HTTP_PORT', { default: 8080, min: 1, max: 65_535 })
@@ -64,7 +62,7 @@ export function readConfig(env: NodeJS.ProcessEnv): LocalConfig {
   if ((config.metricsPort ?? 0) + processes - 1 > 65_535)
     e.fail('SVC_METRICS_PORT', 'leaves no ports for the other processes')
   if (config.databaseUrl !== undefined && !URL.canParse(config.databaseUrl))
-    e.fail('SVC_DATABASE_URL', 'names several hosts: name the primary alone')
+    e.fail('SVC_DATABASE_URL', 'names several hosts: name only the primary')
   e.check()
   return config
 }
@@ -75,7 +73,7 @@ function readOwnKey(e: EnvReader, name: string): string | undefined {
   return given ? e.secret(name) : undefined
 }
 
-/** Parses `messaging:2,gateway:2`. Services that are not named have one process. */
+/** Parses `messaging:2,gateway:2`. A service that is not named has one process. */
 function readReplicas(e: EnvReader): Record<ServiceName, number> {
   const replicas = Object.fromEntries(SERVICES.map((service) => [service, 1])) as Record<ServiceName, number>
   for (const entry of e.list('SVC_REPLICAS')) {

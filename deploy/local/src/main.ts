@@ -21,7 +21,7 @@ watchStarter(() => {
   console.log('Stopping, because the npx or pnpm that started this has ended.')
   stop.abort()
 })
-// The reader of the output may end first, as in `pnpm start | head`. The stack then stops as usual.
+// The reader of the output may exit first, as in `pnpm start | head`. The stack then stops as usual.
 process.stdout.on('error', () => stop.abort())
 process.stderr.on('error', () => {})
 takeTurns()

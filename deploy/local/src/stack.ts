@@ -1,4 +1,4 @@
-/** Starts the whole system on one machine, step by step. It stops in the opposite order. */
+/** Starts the whole system on one machine, step by step. Stops it in the opposite order. */
 import { rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -29,9 +29,9 @@ interface StackOptions {
   env: NodeJS.ProcessEnv
   /** Called with every event of every process and of the launcher. */
   log: (process: string, event: LogEvent) => void
-  /** When aborted, nothing more is started, and all that was started is stopped. */
+  /** When this is aborted, nothing more is started, and everything that was started is stopped. */
   signal: AbortSignal
-  /** When aborted, processes get no time to finish. */
+  /** When this is aborted, processes get no time to finish. */
   force: AbortSignal
 }
 
@@ -59,12 +59,12 @@ const SPARE_CONNECTIONS = 30
 const HEALTH_LIMIT_MS = 30_000
 const HEALTH_POLL_MS = 50
 const MAX_FAILED_STARTS = 3
-/** Exit code of a service with a wrong configuration (libs/config, run-service.ts). A restart would not help. */
+/** Exit code of a service with an invalid configuration (libs/config, run-service.ts). A restart would not help. */
 const EX_CONFIG = 78
 const INFO = 30
 const WARN = 40
 
-/** @throws StartError with one sentence that says what is wrong. No process is left running then. */
+/** @throws StartError with one sentence that says what is wrong. In that case no process is left running. */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const { config } = options
   await using started = new AsyncDisposableStack()
@@ -80,7 +80,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   started.use(await lockFolder(config.dataDir, mark))
   const leftovers = await reclaim(mark.stack)
   if (leftovers.length > 0)
-    say(options, INFO, `stopped processes that the previous run had left: ${leftovers.join(', ')}`)
+    say(options, INFO, `stopped processes that the previous run left behind: ${leftovers.join(', ')}`)
   removeScratch(mark)
   await checkPorts(config)
 
@@ -164,7 +164,7 @@ async function startMessageBus(run: Run): Promise<(user: NatsUser) => string> {
   return (user) => nats.urlFor(user)
 }
 
-/** Makes the engine part of the run: the run stops it, and if it ends earlier, the run has failed. */
+/** Makes the engine part of the run: the run stops it, and fails if the engine ends earlier. */
 function adopt(
   run: Run,
   name: string,
@@ -210,7 +210,7 @@ async function startSystem(run: Run, settings: SystemSettings): Promise<void> {
 
 /**
  * Starts all processes of these services at once. They also stop at once.
- * @param giveUp Called with a StartError if a service cannot start. Has no effect once the stack is up.
+ * @param giveUp called with a StartError if a service cannot start. Has no effect once the stack is up.
  */
 function startServices(
   run: Run,
@@ -242,7 +242,7 @@ function startServices(
       })
     }),
   )
-  // Without an engine, services could finish nothing and would only wait for it.
+  // Without an engine, services could finish no work and would only wait for it.
   for (const end of [run.force, run.engineLost.signal]) {
     for (const { kill } of supervisors) end.addEventListener('abort', kill)
   }
@@ -280,16 +280,18 @@ async function checkPorts(config: LocalConfig): Promise<void> {
       free = await isPortFree(port, config.httpHost)
     } catch (error) {
       throw new StartError(
-        `The gateway cannot listen on port ${port} of ${config.httpHost} (${codeOf(error)}): set SVC_HTTP_PORT to another.`,
+        `The gateway cannot listen on port ${port} of ${config.httpHost} (${codeOf(error)}): set SVC_HTTP_PORT to another port.`,
       )
     }
     if (!free)
-      throw new StartError(`Port ${port} is in use by another program: end that, or set SVC_HTTP_PORT to another port.`)
+      throw new StartError(
+        `Port ${port} is in use by another program: end that program, or set SVC_HTTP_PORT to another port.`,
+      )
   }
   for (const { port } of metricsTargets(config)) {
     if (!(await isPortFree(port)))
       throw new StartError(
-        `Port ${port}, for metrics, is in use by another program: end that, or set SVC_METRICS_PORT to another.`,
+        `Port ${port}, for metrics, is in use by another program: end that program, or set SVC_METRICS_PORT to another port.`,
       )
   }
 }
@@ -321,10 +323,12 @@ function explainDatabaseError(error: unknown, adminUrl: string, external: boolea
   if (code !== '28P01') return error
   return external
     ? new StartError('Postgres refuses the user or password in SVC_DATABASE_URL.')
-    : new StartError(`${join(dataDir, 'secret.key')} is not the one that this data was made with: put that back.`)
+    : new StartError(
+        `${join(dataDir, 'secret.key')} is not the key that this data was made with: put the original file back.`,
+      )
 }
 
-/** Settles with the reason for which `signal` is aborted. */
+/** Settles with the reason why `signal` is aborted. */
 function reasonOf(signal: AbortSignal): Promise<string> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve(String(signal.reason))
@@ -336,7 +340,7 @@ function removeIfEmpty(folder: string): void {
   try {
     rmdirSync(folder)
   } catch {
-    // It contains data.
+    // the folder already contains data
   }
 }
 

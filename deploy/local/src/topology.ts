@@ -3,7 +3,7 @@
 export const SERVICES = ['budget', 'boards', 'webhook', 'messaging', 'identity', 'stream', 'gateway'] as const
 export type ServiceName = (typeof SERVICES)[number]
 
-/** The groups start one after another and stop in the opposite order, so that a service's callees are always running. */
+/** Services start group by group and stop in the opposite order, so that the services that a service calls are always running. */
 export const START_GROUPS: readonly (readonly ServiceName[])[] = [
   ['budget'],
   ['boards', 'webhook'],
@@ -12,7 +12,7 @@ export const START_GROUPS: readonly (readonly ServiceName[])[] = [
   ['gateway'],
 ]
 
-/** The services with a database schema, which has the service's name. */
+/** The services with a database schema. The schema has the service's name. */
 export const STORES = [
   'budget',
   'boards',

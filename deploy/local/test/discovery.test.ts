@@ -14,7 +14,7 @@ test('an external NATS gets no password without the TLS that its URL requires', 
   expect([server.connections(), server.received()]).toEqual([1, ''])
 })
 
-test('an external NATS is verified against the authority in SVC_NATS_CA_FILE, as by the services', async () => {
+test('an external NATS is verified against the authority in SVC_NATS_CA_FILE, like the services do', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-discovery-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const authority = await createAuthority()

@@ -1,4 +1,4 @@
-/** Reads from Postgres the rights of every role on every object, so that new objects are covered too. */
+/** Reads the rights of every role on every object from Postgres, so that new objects are covered too. */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/support/engines/database.ts'
@@ -23,7 +23,7 @@ async function namesOf(rows: postgres.PendingQuery<{ name: string }[]>): Promise
 }
 
 describe('each service has its own database role, limited to its own schema', () => {
-  test.each(ROLES)('%s has no right to any table, column, sequence, function or schema of another', async (role) => {
+  test.each(ROLES)('%s has no right on any table, column, sequence, function or schema of another', async (role) => {
     const own = role.replace(/_owner$/, '')
     const [looked] = await admin<{ tables: number; functions: number }[]>`
       select count(*) filter (where c.relkind = 'r')::integer as tables, (
@@ -77,7 +77,7 @@ describe('each service has its own database role, limited to its own schema', ()
     expect(creates).toEqual([])
   })
 
-  test('no function runs with its owner’s rights, and no function is open to everybody', async () => {
+  test('no function runs with its owner’s rights or is open to everybody', async () => {
     const definers = await namesOf(admin<{ name: string }[]>`
       select p.proname as name from pg_proc p join pg_namespace n on n.oid = p.pronamespace
       where n.nspname = any (${[...STORES]}) and (p.prosecdef or has_function_privilege('public', p.oid, 'execute'))`)

@@ -25,12 +25,12 @@ afterEach(async () => {
   await eventually(() => findMarked(mark.stack).length === 0)
 })
 
-/** A folder that is removed with the test run, however that ends. */
+/** A folder that is removed with the test run, however the run ends. */
 async function makeFolder(): Promise<string> {
   return mkdtempSync(join((await findTestRun()).folder, 'leftovers-'))
 }
 
-/** @returns the first line that it printed. */
+/** @returns the first line that the process printed. */
 async function hold(): Promise<string> {
   const path = fileURLToPath(new URL('./holder.ts', import.meta.url))
   const holder = spawn(process.execPath, [path, folder], { stdio: ['pipe', 'pipe', 'inherit'] })
@@ -66,7 +66,7 @@ test('one data folder has one stack; after a kill -9 the next one gets it', asyn
   expect(await hold()).toBe('holding')
 })
 
-test('if two start at once, one gets the folder', async () => {
+test('if two start at once, only one gets the folder', async () => {
   const answers = await Promise.all([hold(), hold(), hold()])
   expect(answers.filter((answer) => answer === 'holding')).toHaveLength(1)
 })

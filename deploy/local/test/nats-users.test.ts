@@ -18,7 +18,7 @@ import { NATS_LOGINS, NATS_USERS, type NatsLogin, type NatsUser, SERVICES } from
 
 const CHARGERS: readonly NatsUser[] = ['gateway', 'identity', 'messaging', 'boards', 'webhook']
 
-/** The callers of each call besides the gateway, which may make all calls. */
+/** The callers of each call besides the gateway, which may make every call. */
 const ASKED_BY: Record<string, readonly NatsUser[]> = {
   'svc.messaging.set-mailbox': ['gateway', 'identity'],
   'svc.messaging.list-heads': ['gateway', 'stream', 'webhook'],
@@ -87,7 +87,7 @@ test('processes with the first and the second login of a user can call each othe
   }
 })
 
-/** How users log in, by mode. The one table must mean the same in both. */
+/** How users log in, by mode. The table must have the same effect in both modes. */
 const MODES = {
   'by password': async () => {
     const login = (user: NatsUser) => ({ user, pass: new URL(nats.urlFor(user)).password })
@@ -168,7 +168,7 @@ describe.each(Object.entries(MODES))('%s a NATS user may use only its own subjec
     '$JS.API.STREAM.UPDATE.ACCEPTED': ['messaging'],
     '$JS.API.STREAM.INFO.ACCEPTED': ['messaging', 'admin'],
     '$JS.API.STREAM.INFO.OTHER': [],
-    // The operator must not read messages of agents.
+    // The operator must not be able to read messages of agents.
     '$JS.API.STREAM.MSG.GET.ACCEPTED': [],
     '$JS.API.DIRECT.GET.ACCEPTED': [],
     '$JS.API.STREAM.NAMES': [],

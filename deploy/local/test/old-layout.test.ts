@@ -1,6 +1,6 @@
 /**
- * Databases from before ADR 23, when numbered files made the functions. The test recreates the differences between
- * such a database and a new one. The migration must remove them.
+ * Databases from before ADR 23, when numbered files created the functions. The test recreates the differences between such
+ * a database and a new one. The migration must remove them.
  */
 import { fileURLToPath } from 'node:url'
 import { migrate } from '@svc/postgres/migration/migrate.ts'
@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/support/engines/database.ts'
 import { STORES, type StoreName } from '../src/topology.ts'
 
-/** Numbered files, since removed, that only made functions. */
+/** Removed numbered files that only created functions. */
 const GONE: Partial<Record<StoreName, string[]>> = {
   budget: [
     '0002_reserve',
@@ -22,7 +22,7 @@ const GONE: Partial<Record<StoreName, string[]>> = {
   webhook: ['0003_claim-by-index'],
 }
 
-/** Functions that such a database has in addition, or with another text. */
+/** Functions that only such a database has, or that have another text there. */
 const OTHERWISE: Partial<Record<StoreName, string[]>> = {
   webhook: [
     `create function webhook.claim(
@@ -45,10 +45,10 @@ afterAll(async () => {
   await fresh?.[Symbol.asyncDispose]()
 })
 
-/** Messaging has begun anew since, with its baseline. */
+/** Messaging has since started over with its baseline. */
 const BEFORE = STORES.filter((store) => store !== 'messaging')
 
-test.each(BEFORE)('ADR 23: a database of %s from before functions had files is like a new one', async (store) => {
+test.each(BEFORE)('ADR 23: a database of %s from before functions had files becomes like a new one', async (store) => {
   await using owner = connect(database.urlFor(`${store}_owner`))
   await using other = connect(fresh.urlFor(`${store}_owner`))
   const gone = GONE[store] ?? []

@@ -83,7 +83,7 @@ test('a start that was killed halfway does not break the next one', async () => 
   expect(existsSync(join(folder, 'postgres.01234567'))).toBe(false)
 })
 
-test("a pid file that names another program's process does not prevent a start", async () => {
+test('a pid file with the pid of another program does not prevent a start', async () => {
   await (await start()).stop()
   writeFileSync(join(folder, 'postgres', 'postmaster.pid'), `${process.pid}\n${folder}/postgres\n1\n1\n\n\n\nready\n`)
   expect((await start()).pid).not.toBe(process.pid)
@@ -92,7 +92,7 @@ test("a pid file that names another program's process does not prevent a start",
 test('data of another major version is refused in one sentence', async () => {
   await (await start()).stop()
   writeFileSync(join(folder, 'postgres', 'PG_VERSION'), '17\n')
-  await expect(start()).rejects.toThrow(/is of Postgres 17 and this is Postgres 18.*SVC_DATA_DIR/)
+  await expect(start()).rejects.toThrow(/belongs to Postgres 17, but this is Postgres 18.*SVC_DATA_DIR/)
 })
 
 test('a wrong password is refused', async () => {
@@ -100,7 +100,7 @@ test('a wrong password is refused', async () => {
   await expect(query(url.replace('a1b2', 'b2a1'), 'select 1')).rejects.toThrow('password authentication failed')
 })
 
-test('SVC_DATABASE_URL: an operator without superuser rights can prepare it, several at once', async () => {
+test('SVC_DATABASE_URL: an operator without superuser rights can prepare it, even several at once', async () => {
   const { url } = await start()
   await query(url, "create role operator login createrole password 'c3d4'")
   await query(url, 'create database svc owner operator')

@@ -95,7 +95,7 @@ async function health(at = port): Promise<number> {
   return (await fetch(`http://127.0.0.1:${at}/v2/health`)).status
 }
 
-/** The output of a refused start, which must hold only the reason. */
+/** The output of a refused start, which must contain only the reason. */
 async function refusalOf({ ended, output }: Launcher): Promise<string> {
   expect(await ended).toBe(1)
   const lines = output().trim().split('\n')
@@ -112,7 +112,7 @@ describe('the stack starts, survives, and stops', {
     expect([await health(), await health(port + 1)]).toEqual([200, 200])
     const services = ['boards-1', 'budget-1', 'gateway-1', 'gateway-2', 'identity-1', 'messaging-1', 'messaging-2']
     const names = [...services, 'keeper', 'nats', 'postgres', 'stream-1', 'webhook-1']
-    // A process that Postgres has just forked looks like Postgres itself.
+    // A process that Postgres has just forked still looks like Postgres itself.
     await eventually(() =>
       expect(
         processes()
@@ -216,7 +216,7 @@ describe('if something prevents a start, one clear sentence says so, and nothing
     )
   })
 
-  test.skipIf(process.getuid?.() === 0)('a folder that may not be written', async () => {
+  test.skipIf(process.getuid?.() === 0)('a folder that is not writable', async () => {
     chmodSync(dataDir, 0o500)
     expect(await refusalOf(launch())).toMatch(/cannot be written \(EACCES\): .*SVC_DATA_DIR/)
     chmodSync(dataDir, 0o700)
@@ -227,7 +227,7 @@ describe('if something prevents a start, one clear sentence says so, and nothing
     writeFileSync(join(dataDir, 'postgres', 'PG_VERSION'), '16\n')
     writeFileSync(join(dataDir, 'secret.key'), 'a'.repeat(64))
     if (process.getuid?.() === 0) chownSync(join(dataDir, 'postgres'), 65534, 65534)
-    expect(await refusalOf(launch())).toMatch(/is of Postgres 16 and this is Postgres 18/)
+    expect(await refusalOf(launch())).toMatch(/belongs to Postgres 16, but this is Postgres 18/)
   })
 
   test('data without its key', async () => {

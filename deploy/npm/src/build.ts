@@ -1,7 +1,7 @@
 /**
  * Builds a package for npm. Copies the workspace files that its entries reach side by side, makes their imports of each
- * other relative, and lets tsc make modules, types and source maps. The package depends on nothing of the workspace. Imports
- * from elsewhere become its dependencies, at the versions installed here.
+ * other relative, and lets tsc produce modules, types and source maps. The package does not depend on the workspace.
+ * Imports of external packages become its dependencies, at the versions installed here.
  */
 import { execFileSync } from 'node:child_process'
 import {
@@ -113,7 +113,7 @@ function compile(staging: string, { browser, exports, bin }: Published, declarat
     execFileSync(process.execPath, [TSC, '-p', config], { encoding: 'utf8' })
   } catch (error) {
     const output = error instanceof Error && 'stdout' in error ? String(error.stdout) : ''
-    throw new Error(`it does not compile:\n${output}`, { cause: error })
+    throw new Error(`the package does not compile:\n${output}`, { cause: error })
   }
 }
 

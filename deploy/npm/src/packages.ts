@@ -21,7 +21,7 @@ export interface Published {
   /** Module of each command. */
   readonly bin: Readonly<Record<string, string>>
   readonly engines: string
-  /** Compiled with only the types of browsers, so that no Node API slips in. */
+  /** Whether it is compiled with only the types of browsers, so that it uses no Node API by mistake. */
   readonly browser: boolean
 }
 

@@ -1,11 +1,11 @@
-/** Lists the workspace files of a package: its entries and all that they import, including dynamic imports. */
+/** Lists the workspace files of a package: its entries and everything that they import, including dynamic imports. */
 import { readFileSync } from 'node:fs'
 import { dirname, join, posix, relative } from 'node:path'
 
 /** A module of the workspace, as `<lib>/<file>.ts`. */
 type Module = string
 
-/** Matches imports as biome formats them, because texts and comments can contain similar words. */
+/** Matches only imports as biome formats them, because texts and comments can contain similar words. */
 const SPECIFIER = /(^(?:import|export|\})[^'\n]*\bfrom |^import |\bimport\()'([^'\n]+)'/gm
 const WORKSPACE = /^@svc\/([a-z0-9-]+)\/(.+\.ts)$/
 
@@ -31,7 +31,7 @@ export function collectSources(libs: string, entries: readonly string[]): Map<Mo
   return sources
 }
 
-/** Declarations that no file imports, of the libs that contain these modules. */
+/** Declarations that no file imports, from the libs that contain these modules. */
 export function ambientDeclarations(
   libs: string,
   modules: Iterable<Module>,

@@ -1,6 +1,6 @@
 /**
- * The SDK in a browser: the bytes that a page must load, and the example page in Chromium, from another origin than the
- * service's.
+ * The SDK in a browser: the bytes that a page must load, and the example page in Chromium. The page's origin differs from
+ * the service's.
  */
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -19,12 +19,12 @@ import { temporaryFolder } from './installed.ts'
 
 const EXAMPLE = fileURLToPath(new URL('../../../libs/sdk/examples/browser', import.meta.url))
 const LIBS = fileURLToPath(new URL('../../../libs', import.meta.url))
-/** For a client that signs and sends, compressed. */
+/** Compressed bytes of a client that signs and sends. */
 const BUDGET_BYTES = 35 * 1024
 
 const folder = temporaryFolder()
 
-/** Installs the package of the SDK as a link into the workspace's store, so that no registry is needed. */
+/** Installs the SDK's package as a link into the workspace's store, so that no registry is needed. */
 beforeAll(() => {
   const sdk = PACKAGES.find(({ folder }) => folder === 'libs/sdk') ?? expect.fail('no SDK')
   const { dependencies } = buildPackage(sdk, join(folder.path, 'node_modules/@svc/sdk'))
@@ -39,7 +39,7 @@ beforeAll(() => {
 })
 afterAll(() => folder[Symbol.dispose]())
 
-/** @returns the files; the first is the entry's. */
+/** @returns the files; the first is the entry. */
 async function bundle(code: string): Promise<OutputChunk[]> {
   const entry = join(folder.path, 'page.js')
   const plugin = {

@@ -1,4 +1,4 @@
-/** A folder of a user who has npm and nothing of this repository. */
+/** A folder of a user who has npm, but nothing of this repository. */
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -35,7 +35,7 @@ export async function packAll(folder: string): Promise<Packed[]> {
   return packed
 }
 
-/** @param specifiers tarballs and names of packages. @returns the folder. */
+/** @param specifiers tarballs, and names of packages. @returns the folder. */
 export async function installAlone(parent: string, name: string, specifiers: readonly string[]): Promise<string> {
   const folder = join(parent, name)
   mkdirSync(folder)
@@ -44,7 +44,7 @@ export async function installAlone(parent: string, name: string, specifiers: rea
   return folder
 }
 
-/** Whether a registry is reachable. Without one, tests that install external packages cannot run. */
+/** Whether a registry can be reached. If not, tests that install external packages cannot run. */
 export async function hasRegistry(): Promise<boolean> {
   return npm(['ping'], tmpdir()).then(
     () => true,
@@ -57,7 +57,7 @@ export function temporaryFolder(): Disposable & { readonly path: string } {
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) }
 }
 
-/** The environment of a shell that finds this Node, without the variables that pnpm adds for scripts. */
+/** The environment of a shell that finds this Node. It lacks the variables that pnpm adds for scripts. */
 export function environment(): Record<string, string> {
   const kept = Object.entries(process.env).filter(([name]) => !/^(npm_|pnpm_|NODE_OPTIONS$)/i.test(name))
   return { ...Object.fromEntries(kept), PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH}` }

@@ -1,4 +1,4 @@
-/** The published packages: their content, and that they work with npm and nothing of this repository. */
+/** Checks the published packages: their content, and that they work with npm and without this repository. */
 import { execFile, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -15,10 +15,10 @@ import { environment, hasRegistry, installAlone, type Packed, packAll, temporary
 const run = promisify(execFile)
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const TSC = fileURLToPath(new URL('../../../node_modules/typescript/bin/tsc', import.meta.url))
-/** Parts of the server, which no client may contain. */
+/** Parts of the server, which a client must not contain. */
 const SERVERS = ['sodium-native', 'nats', 'postgres', 'pg', 'fastify', 'pino']
 
-/** The owner may rename it. */
+/** The owner may rename the package. */
 const SDK = PACKAGES.find(({ folder }) => folder === 'libs/sdk')?.name
 
 const folder = temporaryFolder()
@@ -151,7 +151,7 @@ describe.runIf(online)('installed with only npm', { timeout: 600_000 }, () => {
     expect((await run(node, [writeProgram(home), service.url])).stdout).toBe('hello\nprocessed\n')
     const place = join(folder.path, `exchange-${major}`)
     mkdirSync(place)
-    // As npx finds it: the shebang looks for node on the PATH. Names are never given twice.
+    // As npx would find it: the shebang looks for node on the PATH. No name occurs twice.
     const env = {
       PATH: [dirname(node), join(home, 'node_modules/.bin'), process.env.PATH].join(':'),
       SVC_CONFIG_DIR: place,
@@ -233,7 +233,7 @@ function writeProgram(home: string): string {
   return program
 }
 
-/** Takes the modules and globals of Node away from packages. */
+/** Makes Node's modules and globals unavailable to packages. */
 function writeGuard(home: string): string {
   const guard = join(home, 'guard.mjs')
   writeFileSync(

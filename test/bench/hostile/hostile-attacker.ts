@@ -13,7 +13,7 @@ export interface FloodOrder {
 }
 
 export interface CrowdOrder {
-  /** Connections that request a large document and never read it, or that send their headers byte by byte. */
+  /** Connections that send their headers byte by byte, or that request a large document and never read it. */
   readonly kind: 'unread' | 'slow headers'
   readonly connections: number
 }
@@ -26,7 +26,7 @@ export type AttackOrder = (FloodOrder | CrowdOrder) & {
   readonly seconds: number
 }
 
-/** For a flood: answers by status. For a crowd: connections that the gateway left open. */
+/** A flood reports answers by status. A crowd reports the connections that the gateway left open. */
 export interface AttackReport {
   readonly answers: Readonly<Record<string, number>>
   readonly elapsedMs: number

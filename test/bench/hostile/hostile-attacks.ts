@@ -20,7 +20,7 @@ interface Target {
   readonly authority: string
   /** A registered agent that attacks. */
   readonly attacker: BenchAgent
-  /** The name of an agent whose log is locked by a transaction. */
+  /** The name of an agent whose log a transaction has locked. */
   readonly held: string
 }
 
@@ -29,7 +29,7 @@ const MEMBERS = 10_900
 const TARGET = '/v2/messages'
 const REGISTER = '/v2/agents/register'
 
-/** @returns a function that makes one request after the other. */
+/** @returns a function that makes one request after another. */
 export async function createFlood(flood: Flood, target: Target): Promise<(index: number) => Buffer> {
   const { authority, attacker, held } = target
   switch (flood) {

@@ -1,7 +1,7 @@
 /**
- * The effect of an attack on other agents. Bystanders send messages at a moderate pace while an attacker floods the gateway,
- * holds connections, or holds a lock. The first row is without an attack. Tests check the bounds; this benchmark prints the
- * times.
+ * The effect of an attack on other agents. Bystanders send messages at a moderate pace while an attacker floods the
+ * gateway, holds connections, or holds a lock. The first row is without an attack. Tests check the bounds; this benchmark
+ * only prints times.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -17,7 +17,7 @@ interface HostileOptions {
 }
 
 const BYSTANDERS = 16
-/** The bystanders: number of connections, and the pause of each between an answer and its next request. */
+/** The number of the bystanders' connections, and the pause of each between an answer and its next request. */
 const CONNECTIONS = 8
 const REST_MS = 25
 const WARM_UP_SECONDS = 5
@@ -86,7 +86,7 @@ async function runAttack(scene: Scene, attack: FloodOrder | CrowdOrder, calm: Ro
     authority: system.authority,
     attacker: dataOf(attacker),
     held: held.name,
-    // A flood begins before the measurement of the bystanders, and ends after it.
+    // A flood starts before the measurement of the bystanders and ends after it.
     seconds: seconds + 2,
   }
   const name = attack.kind === 'flood' ? attack.flood : `${attack.connections} connections, ${attack.kind}`
@@ -105,7 +105,7 @@ async function runAttack(scene: Scene, attack: FloodOrder | CrowdOrder, calm: Ro
   printRow(name, round, calm, { attack: answered, bytes: most })
 }
 
-/** Locks the row of an agent's log in a transaction, like a process that is stalled inside one. */
+/** Locks the row of an agent's log, like a process that stalls inside its transaction. */
 function holdLog({ sql }: Scene, { agentId }: BenchAgent): { release(): Promise<void> } {
   const released = Promise.withResolvers<void>()
   const transaction = sql.begin(async (tx) => {

@@ -1,14 +1,14 @@
-/** Idle event streams: the memory of each, and its CPU time although nothing happens. */
+/** The cost of idle event streams: memory for each, and CPU time although nothing happens. */
 import { type BenchSystem, startBenchSystem } from '../bench-system.ts'
 import { type BenchAgent, createBenchAgent, dataOf, registerAgent } from '../load/bench-agents.ts'
 import { record } from '../record.ts'
 import { askClient, CLOSED_MS, delay, QUIET_MS, startClient } from './live-client-process.ts'
 
-/** Two for each agent. With so many streams, a recent growth of the heap or a pending collection matters little for each. */
+/** Two streams for each agent. With this many streams, a recent growth of the heap or a pending collection hardly changes the result. */
 const STREAMS = 5_000
-/** The default, and the maximum. The difference between the two intervals is the cost of heartbeats. */
+/** The default interval, and the maximum. The difference between the two is the cost of heartbeats. */
 const HEARTBEAT_SECONDS = { usual: 15, rare: 55 }
-/** Long enough for whole rounds of all periodic work of a process. */
+/** Long enough for several rounds of all periodic work of a process. */
 const WATCHED_MS = 30_000
 
 /** CPU time as percent of one core, by kind of process. */
@@ -16,13 +16,13 @@ type Shares = Record<string, number>
 
 interface Idle {
   memoryKib: Record<string, number>
-  /** CPU milliseconds for opening one stream, in all processes. */
+  /** CPU milliseconds of all processes for opening one stream. */
   openMs: number
   withoutStreams: Shares
   withStreams: Shares
 }
 
-/** @param options.record writes the memory of a stream where the scaling plan reads it. */
+/** @param options.record writes the memory of a stream to the file that the scaling plan reads. */
 export async function benchIdleStreams(options: { record: boolean }): Promise<void> {
   const usual = await measureIdle(HEARTBEAT_SECONDS.usual)
   const rare = await measureIdle(HEARTBEAT_SECONDS.rare)
@@ -45,7 +45,7 @@ async function measureIdle(heartbeatSeconds: number): Promise<Idle> {
   const client = stack.adopt(startClient(), (child) => void child.kill())
   const order = { kind: 'open', port: system.port, authority: system.authority } as const
   const open = async (some: readonly BenchAgent[]): Promise<void> => {
-    // A few at a time, as in production. Opening all at once would measure the memory of concurrent requests.
+    // Open a few at a time, as in production. Opening all at once would measure the memory of concurrent requests.
     for (let at = 0; at < some.length; at += 10)
       await askClient(client, { ...order, agents: some.slice(at, at + 10).map(dataOf) })
   }

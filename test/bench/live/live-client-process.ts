@@ -8,7 +8,7 @@ export interface LiveOptions {
   secondsPerRound: number
 }
 
-/** The process that reads streams and sends, so that this one only measures. */
+/** A child process reads the streams and sends, so that this process only measures. */
 export function startClient(): ChildProcess {
   return fork(fileURLToPath(new URL('./live-client.ts', import.meta.url)))
 }
@@ -27,7 +27,7 @@ export function askClient(client: ChildProcess, order: LiveOrder): Promise<LiveR
 
 /** Time until the leases of closed streams are released. */
 export const CLOSED_MS = 1_500
-/** Time until work that an earlier step left behind is done. */
+/** Time until the work of an earlier step is done. */
 export const QUIET_MS = 3_000
 
 export function delay(ms: number): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * A process that holds event streams and sends at a given rate, so that one clock measures both ends of a delivery. Its
- * parent sends it commands, one at a time.
+ * A process that holds event streams and sends at a given rate. One process does both, so that one clock measures both ends
+ * of a delivery. Its parent sends it commands, one at a time.
  */
 import { connect, type Socket } from 'node:net'
 import {
@@ -26,7 +26,7 @@ export type LiveReport =
       delivered: number
       p50Ms: number
       p99Ms: number
-      /** By message id, epoch milliseconds. */
+      /** Epoch milliseconds, by message id. */
       answered: [string, number][]
     }
 
@@ -35,11 +35,11 @@ const TICK_MS = 2
 /** The wait for the last accepted messages. A message that has not arrived by then counts as not delivered. */
 const SETTLE_MS = 2_000
 
-/** When each message of this round was answered, and when it was pushed, by id. */
+/** When each message of this round was accepted, and when it was delivered, by id. */
 const answeredAt = new Map<string, number>()
 const pushedAt = new Map<string, number>()
 const streams = new Set<Socket>()
-/** Events are examined while this process sends. Beside another generator, that work would count as the system's. */
+/** Examines events while this process sends. If another process generated the load, this work would count as the system's. */
 let isWatching = false
 
 process.on('message', (order: LiveOrder) => {
@@ -78,7 +78,7 @@ async function carryOut(order: LiveOrder): Promise<LiveReport> {
   }
 }
 
-/** Settles with the stream's first bytes. Ids are found by searching the bytes; nothing is parsed. */
+/** Settles with the stream's first bytes. Finds ids by searching the bytes, without parsing them. */
 function openStream(agent: BenchAgent, { port, authority }: { port: number; authority: string }): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true })
@@ -104,7 +104,7 @@ function openStream(agent: BenchAgent, { port, authority }: { port: number; auth
 
 const ID = /"id":"([\w-]{22})"/g
 
-/** Sends each message at its time, on any free connection. If none is free, the message is sent later, not dropped. */
+/** Sends each message when it is due, on any free connection. If no connection is free, the message is sent later, not dropped. */
 async function sendAtRate(
   agents: BenchAgent[],
   { port, authority, perSecond, seconds }: Extract<LiveOrder, { kind: 'send' }>,

@@ -1,6 +1,6 @@
 /**
- * An HTTPS endpoint that answers 204 at once, and never answers on `/hangs`. Prints its port, and reports to its parent when
- * each delivery came. Environment: RECEIVER_CERT, RECEIVER_KEY (files).
+ * An HTTPS endpoint that answers 204 at once, except on `/hangs`, which it never answers. Prints its port, and reports to
+ * its parent when each delivery came. Environment: RECEIVER_CERT, RECEIVER_KEY (files).
  */
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
@@ -10,9 +10,9 @@ export type ReceiverOrder = { kind: 'forget' } | { kind: 'await'; count: number;
 
 export type ReceiverReport =
   | { kind: 'forgotten' }
-  /** Epoch milliseconds of the first and the last delivery. `count` is lower than requested if the time ended first. */
+  /** Epoch milliseconds of the first and the last delivery. `count` is lower than requested if the time ran out. */
   | { kind: 'awaited'; count: number; firstMs: number; lastMs: number }
-  /** By message id, the epoch milliseconds of its first delivery. */
+  /** Epoch milliseconds of the first delivery, by message id. */
   | { kind: 'arrivals'; arrivals: [string, number][] }
 
 const arrivals = new Map<string, number>()

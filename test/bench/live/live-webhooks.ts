@@ -1,6 +1,6 @@
 /**
- * Webhooks: deliveries per second, beside the same HTTPS client without a queue. Also measures how an endpoint that hangs,
- * with 10,000 queued jobs, delays the deliveries of others.
+ * Webhooks: deliveries per second, compared with the same HTTPS client without a queue. Also measures how an endpoint that
+ * hangs, with 10,000 queued jobs, delays the deliveries of others.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -25,7 +25,7 @@ import type { ReceiverOrder, ReceiverReport } from './live-receiver.ts'
 
 const ENDPOINTS = [1, 10, 100]
 const PER_ENDPOINT = 2
-/** Enough for a second or two. Fewer for a single endpoint, which gets at most two at a time. */
+/** Enough for a second or two. A single endpoint gets fewer, because it receives at most two at a time. */
 const JOBS = 1_500
 const JOBS_OF_ONE = 500
 const DRAIN_LIMIT_MS = 60_000
@@ -34,7 +34,7 @@ const OTHERS = 10
 const SENT_PER_SECOND = 40
 const QUEUED = 10_000
 const SETTLE_MS = 2_000
-/** Waits until the work that queueing has left is done, in both cases. */
+/** Time for the work that queueing leaves behind, in both cases. */
 const QUIET_MS = 3_000
 
 /** A process that can use the service's own HTTPS client. */
@@ -113,7 +113,7 @@ async function deliverQueued({ agents, receiver, sql, host }: Scene, endpoints: 
   const count = endpoints === 1 ? JOBS_OF_ONE : JOBS
   await queueJobs(sql, agents.slice(0, endpoints), count, host)
   const report = await ask(receiver, { kind: 'await', count, limitMs: DRAIN_LIMIT_MS })
-  if (report.kind !== 'awaited' || report.count < count) throw new Error('not all jobs were delivered')
+  if (report.kind !== 'awaited' || report.count < count) throw new Error('some jobs were not delivered')
   return ((count - 1) / (report.lastMs - report.firstMs)) * 1_000
 }
 
@@ -122,7 +122,7 @@ async function postAll({ agents, host }: Scene, poster: ChildProcess, endpoints:
   const count = endpoints === 1 ? JOBS_OF_ONE : JOBS
   poster.send({ urls, count, body: bodyOf(agents), perEndpoint: PER_ENDPOINT })
   const [{ delivered, elapsedMs }] = (await once(poster, 'message')) as [PosterReport]
-  if (delivered < count) throw new Error('not all were posted')
+  if (delivered < count) throw new Error('some requests were not posted')
   return (delivered / elapsedMs) * 1_000
 }
 
@@ -143,11 +143,12 @@ async function benchHanging(scene: Scene, { rounds, secondsPerRound }: LiveOptio
       seconds: secondsPerRound,
       ...order,
     })
-    if (report.kind !== 'sent') throw new Error('another report was asked for')
+    if (report.kind !== 'sent') throw new Error('this is not the expected kind of report')
     const answered = new Map(report.answered)
     await ask(receiver, { kind: 'await', count: answered.size, limitMs: SETTLE_MS })
     const came = await ask(receiver, { kind: 'report' })
-    if (came.kind !== 'arrivals' || came.arrivals.length < answered.size) throw new Error('not all were delivered')
+    if (came.kind !== 'arrivals' || came.arrivals.length < answered.size)
+      throw new Error('some messages were not delivered')
     return came.arrivals.map(([id, ms]) => Math.max(0, ms - (answered.get(id) ?? ms))).toSorted((a, b) => a - b)
   }
   await measure()
@@ -159,7 +160,7 @@ async function benchHanging(scene: Scene, { rounds, secondsPerRound }: LiveOptio
     beside.push(...(await measure()))
     await sql`delete from webhook.jobs where agent_id = ${hanging.agentId} and lease is null`
   }
-  // Over all rounds together, because one round has too few for a 99th percentile.
+  // All rounds together, because a single round has too few deliveries for a 99th percentile.
   for (const all of [without, beside]) all.sort((a, b) => a - b)
   const cells = (all: number[]): string => [0.5, 0.99].map((share) => percentile(all, share).toFixed(1)).join(' | ')
   console.log(
@@ -172,7 +173,7 @@ async function benchHanging(scene: Scene, { rounds, secondsPerRound }: LiveOptio
   console.log(`\np99 beside it, of that without: ${(percentile(beside, 0.99) / percentile(without, 0.99)).toFixed(2)}`)
 }
 
-/** Creates jobs as messaging's events do, but all at once: due now, spread evenly. */
+/** Creates all jobs at once, as messaging's events would: due now, and spread evenly over the endpoints. */
 async function queueJobs(
   sql: postgres.Sql,
   agents: readonly BenchAgent[],

@@ -1,6 +1,6 @@
 /**
- * Event streams. Measures the time from the acceptance of a message to its delivery, beside a floor of one process that
- * forwards Postgres's notifications, and how much open streams slow down sending.
+ * Event streams. Measures the time from the acceptance of a message to its delivery, compared with a floor of one process
+ * that forwards Postgres's notifications. Also measures how much open streams slow down sending.
  */
 import type { ChildProcess } from 'node:child_process'
 import { type BenchSystem, startBenchSystem, startFloor, startGenerator, stop } from '../bench-system.ts'
@@ -125,7 +125,7 @@ async function startNotifyFloor(system: BenchSystem, agents: BenchAgent[]) {
 
 async function send(client: ChildProcess, order: LiveOrder): Promise<Sent> {
   const report = await askClient(client, order)
-  if (report.kind !== 'sent') throw new Error('another report was asked for')
+  if (report.kind !== 'sent') throw new Error('this is not the expected kind of report')
   return report
 }
 

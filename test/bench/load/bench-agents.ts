@@ -4,13 +4,13 @@ import { checkWork } from '@svc/svc1/pow.ts'
 import { signedString } from '@svc/svc1/signed-string.ts'
 import { requestBytes } from './http-load.ts'
 
-/** An agent whose requests are signed with node:crypto, so that preparing tens of thousands takes seconds. */
+/** An agent whose requests are signed with node:crypto. Preparing tens of thousands of requests then takes only seconds. */
 export interface BenchAgent extends KeyPair {
   name: string
   key: KeyObject
 }
 
-/** The data with which another process can sign as the agent. */
+/** The data that another process needs to sign as the agent. */
 export interface BenchAgentData {
   name: string
   secretKeyHex: string
@@ -33,7 +33,7 @@ interface Unsigned {
   readonly method: string
   readonly target: string
   readonly body?: string
-  /** Unix seconds; now by default. */
+  /** Unix seconds. Default: now. */
   readonly timestamp?: number
 }
 
@@ -110,7 +110,7 @@ export async function createBoard(agent: BenchAgent, baseUrl: string, authority:
   return ((await created.json()) as { id: string }).id
 }
 
-/** Makes the agent a reader of a board, so that it gets the board's posts as events. */
+/** Makes the agent a reader of a board, so that it receives the board's posts as events. */
 export async function subscribe(agent: BenchAgent, board: string, baseUrl: string, authority: string): Promise<void> {
   const body = JSON.stringify({ role: 'reader' })
   const target = `/v2/boards/${board}/members/${agent.agentId}`

@@ -12,8 +12,8 @@ import { type LoadResult, percentile, requestBytes, runLoad } from './http-load.
 /** The kind of requests in a round. */
 export type Work =
   /**
-   * Each agent writes to the next one, so that every pair is known after the warm-up. With `at`, the first agent is one side of
-   * every message.
+   * Each agent writes to the next one, so that every pair is known after the warm-up. With `at`, every message is to or
+   * from the first agent.
    */
   | { kind: 'messages'; ttlSeconds?: number; at?: 'one sender' | 'one recipient' }
   /** Agents create boards in turn. */
@@ -29,7 +29,7 @@ export interface Order {
   /** As in `LoadOptions`. */
   gateways?: number
   connections: number
-  /** The most requests to prepare. Fewer are sent if the time ends first. */
+  /** The most requests to prepare. Fewer are sent if the time runs out. */
   count: number
   /** Repeats the same requests, for a server that does not check them. */
   cycle: boolean
@@ -98,7 +98,7 @@ function pairOf(
 ): [sender: BenchAgent, recipient: BenchAgent] {
   const [first, ...others] = agents
   const other = others[index % others.length]
-  if (first === undefined || other === undefined) throw new RangeError('two agents at least')
+  if (first === undefined || other === undefined) throw new RangeError('at least two agents are needed')
   if (at === 'one sender') return [first, other]
   if (at === 'one recipient') return [other, first]
   const at0 = index % agents.length

@@ -1,25 +1,25 @@
 import { connect, type Socket } from 'node:net'
 
 /**
- * A load generator that only sends. Requests are ready-made bytes, and answers are parsed only for their status and their
- * end, so that the generator costs little compared with the measured system.
+ * A load generator that only sends. Requests are prepared as bytes, and only the status and the end of an answer are
+ * parsed. The generator therefore costs little compared with the measured system.
  */
 interface LoadOptions {
-  /** Of the first gateway. */
+  /** Port of the first gateway. */
   port: number
-  /** Gateways on this port and the next ones, which the connections take in turn. */
+  /** Number of gateways, on this port and the next ones. Connections take them in turn. */
   gateways?: number
   connections: number
   /** Ready-made requests. Any free connection takes the next. */
   requests: Buffer[]
-  /** Starts over after the last request. Otherwise each request is sent once. */
+  /** Starts over after the last request. By default each request is sent once. */
   cycle?: boolean
   /** Status that counts as success. */
   expected: number
-  /** Stops sending after this time. */
+  /** Stop sending after this time. */
   limitMs: number
   /**
-   * The pause between an answer and the next request of its connection, so that no work of the previous request is left. 0
+   * The pause between an answer and the next request of its connection, so that the work of the previous request is done. 0
    * means no pause.
    */
   restMs?: number
@@ -27,7 +27,7 @@ interface LoadOptions {
 
 export interface LoadResult {
   accepted: number
-  /** Other answers, by status. */
+  /** Other answers, counted by status. */
   refused: Record<string, number>
   elapsedMs: number
   /** Milliseconds of each accepted request, ascending. */

@@ -1,29 +1,26 @@
-/** The loads under which sending is measured: one connection that rests, one that does not, and many. */
+/** The loads that sending is measured under: one connection that rests, one that does not, and many. */
 
 /** How requests arrive. */
 export interface Load {
   name: string
   connections: number
   seconds: number
-  /** Requests to prepare for one second, if fewer than the server needs. */
+  /** Requests to prepare for one second, if the server needs fewer than the default. */
   perSecond?: number
   /** The pause between an answer and the next request. */
   restMs?: number
 }
 
 interface LoadsOptions {
-  /** Of the main load. */
+  /** Connections of the main load. */
   connections: number
   secondsPerRound: number
   idleSeconds: number
-  /** Further numbers of connections. */
+  /** Further loads, by their number of connections. */
   further?: readonly number[]
 }
 
-/**
- * By then the work after an answer is done, even on a slow machine: publishing, and settling, which begins 25 ms after the
- * answer.
- */
+/** Long enough for the work after an answer, even on a slow machine: publishing, and settling, which begins 25 ms after the answer. */
 export const REST_MS = 60
 const MOST_CONNECTIONS = 256
 

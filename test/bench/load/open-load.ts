@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { contentLength, percentile } from './http-load.ts'
 
-/** Sends requests at fixed times, however long the answers take (open-loop load), as an overloaded server sees it. */
+/** Sends requests at fixed times, however long the answers take (open-loop load). An overloaded server sees its clients like this. */
 interface OpenLoadOptions {
   port: number
   /** Ready-made requests, each sent once. */
@@ -19,10 +19,10 @@ interface Answers {
 }
 
 export interface OpenLoadResult {
-  /** By status. */
+  /** Answers by status. */
   answers: Record<string, Answers>
   sent: number
-  /** Requests that were due but not sent, for want of a free connection. */
+  /** Requests that were due but not sent, because no connection was free. */
   unsent: number
   /** Connections that broke during a request. */
   broken: number
@@ -109,7 +109,7 @@ export async function runOpenLoad({
     const due = Math.min(requests.length, Math.floor(((performance.now() - begin) / 1_000) * perSecond))
     for (; next < due; next += 1) {
       const request = requests[next]
-      // Takes the connection that was idle for longest, because a server closes idle connections.
+      // Take the connection that was idle for longest, because a server closes idle connections.
       const connection = free.shift()
       if (request === undefined || connection === undefined) unsent += 1
       else {

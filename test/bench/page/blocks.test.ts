@@ -26,7 +26,7 @@ test('each chart that docs/performance.md shows is committed', () => {
   expect(charts.filter((path) => !existsSync(path))).toEqual([])
 })
 
-test('each block of docs/performance.md has a name of its own, and text', () => {
+test('each block of docs/performance.md has a unique name, and text', () => {
   const names = blocksOf(PAGE).map(({ name }) => name)
   expect(names.length).toBeGreaterThan(10)
   expect(new Set(names).size).toBe(names.length)

@@ -1,4 +1,4 @@
-/** The parts of docs/performance.md that commands write, and the sentence of README.md that quotes them. */
+/** The parts of docs/performance.md that commands write, and the part of README.md that quotes them. */
 
 /** A part of the page: its command, and what the command printed on its last run. */
 export interface Block {
@@ -16,7 +16,7 @@ export function blocksOf(page: string): Block[] {
 }
 
 /**
- * Puts the output of a command in the place of its last output.
+ * Replaces the last output of a command by its new output.
  * @param setting one line about the day and the machine.
  */
 export function fillBlock(page: string, wanted: string, run: { readonly setting: string; readonly output: string }) {
@@ -51,14 +51,14 @@ function readableOf(output: string): string {
 }
 
 /**
- * Puts the three figures of the README in their place.
- * @throws if the page has no row of the system at 64 connections, or the README no place.
+ * Replaces the three figures in the README.
+ * @throws if the page has no row of the system at 64 connections, or the README has no place for the figures.
  */
 export function quoteFigures(readme: string, page: string): string {
   const row = /^\| 64 +\| the system +\|(.+)\|$/m.exec(page)?.[1]
   const [, ofOneProcess, ofFastify, p50Ms] = row?.split('|').map((cell) => cell.trim()) ?? []
   if (p50Ms === undefined) throw new Error('docs/performance.md has no row "64 | the system"')
-  if (!QUOTED.test(readme)) throw new Error('README.md has no place for figures of docs/performance.md')
+  if (!QUOTED.test(readme)) throw new Error('README.md has no place for the figures of docs/performance.md')
   return readme.replace(
     QUOTED,
     `<!-- quoted from docs/performance.md -->

@@ -14,7 +14,7 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const PAGE = `${ROOT}docs/performance.md`
 const README = `${ROOT}README.md`
 const CHARTS = `${ROOT}docs/performance`
-/** Higher than this before a run, other programs take part of the processors. */
+/** A higher load average before a run means that other programs use part of the processors. */
 const IDLE_LOAD_PER_CORE = 0.5
 
 const { names } = readCommandLine({
@@ -49,7 +49,7 @@ function settingOf(): string {
   return `On ${day}: ${cores} cores of ${processor}, ${platform()} ${arch()}, Node ${process.versions.node}. Load average before: ${load.toFixed(1)}.${shared}`
 }
 
-/** Shows the output while it comes. @throws Error if the command fails for another reason than a bound that does not hold. */
+/** Shows the output as it arrives. @throws Error if the command fails for any reason but a bound that was not kept. */
 async function run({ name, command }: Block): Promise<string> {
   console.log(`\n${name}: ${command}`)
   const child = spawn(command, { cwd: ROOT, shell: true, stdio: ['ignore', 'pipe', 'inherit'] })

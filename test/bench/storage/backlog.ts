@@ -1,6 +1,6 @@
 /**
  * A backlog of the outbox, as after an outage of NATS. Measures how fast it is published while senders continue at full
- * speed, compared with the pace at which new messages are published without a backlog.
+ * speed, compared with the pace of new messages without a backlog.
  */
 import postgres from 'postgres'
 import { startBenchSystem, startGenerator } from '../bench-system.ts'
@@ -73,7 +73,7 @@ export async function benchBacklog({ connections, rounds, secondsPerRound, rows,
     ;[left, sinceMs] = [now, nowMs]
     console.log(`| ${accepted.at(-1)?.toFixed(0)} | ${published.at(-1)?.toFixed(0)} | ${left} |`)
   }
-  // The last period ends before its time.
+  // The last period ends early.
   const pace = median(published.length > 1 ? published.slice(0, -1) : published)
   console.log(`\nMedians: backlog ${pace.toFixed(0)}/s, ${(pace / normal).toFixed(2)} of the normal pace;`)
   console.log(
@@ -110,6 +110,6 @@ async function storeBacklog(sql: postgres.Sql, rows: number): Promise<void> {
     update messaging.logs l set head = (select max(e.position) from messaging.entries e where e.log = l.id)
     where l.id like 'backlog-%'`
   await sql.unsafe('vacuum analyze messaging.messages, messaging.entries, messaging.logs, messaging.outbox')
-  // Makes all of these rows due now.
+  // Make all of these rows due now.
   await sql`update messaging.outbox set leased_until = '-infinity' where leased_until = 'infinity'`
 }

@@ -1,6 +1,6 @@
 /**
- * Reads: the cost of a page beside Fastify's fixed answer, and whether a page takes as long with a million stored messages
- * as with a thousand. Messages are stored with SQL, in the same form as an append.
+ * Reads: the cost of a page compared with Fastify's fixed answer, and whether a page takes as long with a million stored
+ * messages as with a thousand. Messages are stored with SQL, in the same form as an append.
  */
 import type { ChildProcess } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
@@ -24,10 +24,10 @@ interface ReadsOptions {
   connections: number
   rounds: number
   secondsPerRound: number
-  /** Messages stored at first, and in the end. */
+  /** Stored messages at the beginning, and at the end. */
   few: number
   many: number
-  /** Where an SVG of the page times is written. */
+  /** The file for an SVG chart of the page times. */
   chart: string | undefined
 }
 

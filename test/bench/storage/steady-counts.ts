@@ -3,12 +3,12 @@ import type { Sql } from 'postgres'
 
 export interface ServerCounts {
   readonly walBytes: number
-  /** Of these, full pages, which are logged at the first change after a checkpoint. */
+  /** WAL bytes of full pages. A page is logged in full at its first change after a checkpoint. */
   readonly fullPageBytes: number
-  /** Since the server was started. */
+  /** Checkpoints since the server was started. */
   readonly checkpoints: number
   readonly deadRows: number
-  /** All tables with their indexes. */
+  /** Bytes of all tables with their indexes. */
   readonly bytes: number
   /** Messages that have expired and are still stored. */
   readonly overdue: number

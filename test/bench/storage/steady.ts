@@ -1,7 +1,7 @@
 /**
- * The pace of direct messages over their number. Senders work at full speed until a given number of messages is stored. With
- * a time to live, as many messages expire as arrive, so the sizes of tables should stop growing. Each row is one period of
- * sending.
+ * The pace of direct messages as the stored number grows. Senders work at full speed until a given number of messages is
+ * stored. With a time to live, as many messages expire as arrive, so the sizes of tables should stop growing. Each row is
+ * one period of sending.
  */
 import { writeFileSync } from 'node:fs'
 import postgres from 'postgres'
@@ -14,7 +14,7 @@ import { diskOf, type Relation, relationsOf, type ServerCounts } from './steady-
 interface SteadyOptions {
   readonly connections: number
   readonly agents: number
-  /** Ends when this many were accepted. */
+  /** The run ends when this many were accepted. */
   readonly messages: number
   /** Seconds after which a message expires; 0 for the retention of the service. */
   readonly ttlSeconds: number
@@ -22,7 +22,7 @@ interface SteadyOptions {
   readonly chart: string | undefined
 }
 
-/** The values of a row, besides the counts of the server. */
+/** The values of a row besides the server's counts. */
 interface Row extends ServerCounts {
   readonly messages: number
   readonly perSecond: number
@@ -36,7 +36,7 @@ interface Row extends ServerCounts {
 const ROW_SECONDS = 10
 /** More than most machines accept. The generator signs them before the row begins, while nothing else happens. */
 const PREPARED_PER_SECOND = 6_000
-/** Requests that are signed for a row, relative to the number that the previous row needed. */
+/** Requests to sign for a row, relative to the number that the previous row needed. */
 const PREPARED_SHARE = 1.3
 const WARM_UP_SECONDS = 12
 const MIB = 1024 * 1024

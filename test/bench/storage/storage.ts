@@ -21,7 +21,7 @@ interface StorageOptions {
   connections: number
   rounds: number
   secondsPerRound: number
-  /** Writes the bytes where the scaling plan reads them. */
+  /** Writes the bytes to the file that the scaling plan reads. */
   record: boolean
 }
 
@@ -61,9 +61,9 @@ export async function benchStorage({
       agents: agents.map(dataOf),
     })
 
-  await send() // every pair is known, every table has rows
+  await send() // after this, every pair is known and every table has rows
   await untilSettled(sql)
-  // Full pages are logged after a checkpoint, as in a database with a checkpoint every few minutes.
+  // Postgres logs full pages after a checkpoint, as in production, where a checkpoint runs every few minutes.
   await sql`checkpoint`
   const before = await measure(sql, nats)
   let messages = 0
@@ -123,7 +123,7 @@ async function untilSettled(sql: postgres.Sql): Promise<void> {
       select (select count(*) from messaging.outbox where published_at is null)
         + (select count(*) from budget.reservations where state = 'held') as rows`
     if (Number(left?.rows) === 0) break
-    if (Date.now() > limit) throw new Error('the outbox or the reservations do not come to rest')
+    if (Date.now() > limit) throw new Error('the outbox or the reservations are still changing')
     await sleep(100)
   }
   await sleep(1_500)

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { SourceFile } from '../source-file.ts'
 import { findCircles } from './circles.ts'
 
-/** The specifier is separate from its keyword, so that the checks do not take this file for an importing one. */
+/** The specifier is separate from its keyword, so that the checks do not find an import in this file. */
 const from = (specifier: string): string => `import { x } from '${specifier}'\n`
 const typeFrom = (specifier: string): string => `import type { X } from '${specifier}'\n`
 
@@ -53,9 +53,9 @@ describe('a circle', () => {
   })
 
   test.each<[string, Record<string, string>]>([
-    ['two ways to one file', { [A]: from('./b.ts') + from('./c.ts'), 'services/budget/src/c.ts': from('./b.ts') }],
+    ['two paths to one file', { [A]: from('./b.ts') + from('./c.ts'), 'services/budget/src/c.ts': from('./b.ts') }],
     ['a test that uses test support', { 'libs/nats/test/a.test.ts': from('@svc/test/support/b.ts') }],
-    ['packages that are not ours', { [A]: from('nats') }],
+    ['packages from outside the workspace', { [A]: from('nats') }],
   ])('%s is no circle', (_, texts) => {
     expect(findCircles(filesOf(texts))).toEqual([])
   })

@@ -4,10 +4,9 @@
  *
  * A type import counts too: it vanishes at run time, but a reader has to follow it.
  *
- * Packages depend on each other by their package.json, development dependencies included, and by what their files import.
- * Tests of packages do not count: they use `test`, which uses most libraries, and nothing uses them. So the root's
- * package.json has the dependency on `test` for all of them, and a package.json lists only the dependencies of its package
- * without tests.
+ * A package depends on the packages in its package.json, development dependencies included, and on those that its files
+ * import. The tests of packages do not count: they use `test`, which uses most libraries. The root's package.json therefore
+ * has the dependency on `test` for all of them, and a package.json lists only what its package needs without tests.
  */
 import type { SourceFile } from '../source-file.ts'
 import { isModule, isTest, packageOf, readPackageFolders, readSpecifiers, resolverOf } from './imports.ts'
@@ -42,7 +41,7 @@ function packageGraph(files: readonly SourceFile[]): Graph {
   return graphOf(
     files.flatMap(({ path, text }) => {
       const from = packageOf(path)
-      // Code of `test` itself, not the tests of a package.
+      // The code of `test` itself, not the tests of a package.
       if (from === undefined || (from !== 'test' && isTest(path))) return []
       const targets = path.endsWith('/package.json')
         ? readDependencies(text).map((name) => folders.get(name))

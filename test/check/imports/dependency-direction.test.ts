@@ -9,7 +9,7 @@ const PACKAGES = [
   { path: 'test/package.json', text: '{"name":"@svc/test"}' },
 ]
 
-/** Every form of import. Specifiers are separate, so that the check does not find them in this file. */
+/** Every form of import. Specifiers are separate, so that the check does not find imports in this file. */
 const FORMS: Record<string, (specifier: string) => string> = {
   value: (specifier) => `import { x } from '${specifier}'`,
   type: (specifier) => `import type { X } from "${specifier}"`,
@@ -26,7 +26,7 @@ describe.each(Object.entries(FORMS))('dependencies run one way (%s)', (_, form) 
     ['a service in a test', 'services/identity/test/a.test.ts', '@svc/budget/b.ts'],
     ['a service from a lib', 'libs/nats/src/a.ts', '../../../services/budget/src/b.ts'],
     ['the local stack from a service', 'services/identity/src/a.ts', '@svc/local/b.ts'],
-    ['test support from what runs', 'libs/nats/src/a.ts', '../../../test/support/b.ts'],
+    ['test support from production code', 'libs/nats/src/a.ts', '../../../test/support/b.ts'],
   ])('%s is a violation', (__, path, specifier) => {
     expect(findWrongDependencies([...PACKAGES, { path, text: form(specifier) }])).toHaveLength(1)
   })
@@ -36,7 +36,7 @@ describe.each(Object.entries(FORMS))('dependencies run one way (%s)', (_, form) 
     ['its own files', 'services/identity/test/a.test.ts', '../src/b.ts'],
     ['test support from a test', 'libs/nats/src/a.test.ts', '../../../test/support/b.ts'],
     ['the local stack from test support', 'test/support/a.ts', '@svc/local/b.ts'],
-    ['a package that is not ours', 'libs/nats/src/a.ts', 'nats'],
+    ['a package from outside the workspace', 'libs/nats/src/a.ts', 'nats'],
   ])('%s is allowed', (__, path, specifier) => {
     expect(findWrongDependencies([...PACKAGES, { path, text: form(specifier) }])).toEqual([])
   })

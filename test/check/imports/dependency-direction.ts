@@ -1,6 +1,6 @@
 /**
  * Dependencies run one way: services and deploy/local import libs, libs import libs, nothing imports a service, and only
- * tests import `test/`. An import by package name, an import by relative path and an entry in a package.json all count.
+ * tests import `test/`. Imports by package name, imports by relative path and entries in a package.json all count.
  * circles.ts finds circles.
  */
 import { posix } from 'node:path'
@@ -14,7 +14,7 @@ interface Edge {
   /** Folders of packages: `libs/nats`, `services/budget`, `deploy/local`, `test`. */
   readonly from: string
   readonly to: string
-  /** Only for tests: in a test's file, or as a development dependency. */
+  /** Used only by tests: in a test's file, or as a development dependency. */
   readonly forTests: boolean
 }
 

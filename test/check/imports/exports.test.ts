@@ -8,7 +8,7 @@ const MANIFEST = {
 const BUS = 'libs/nats/src/bus.ts'
 const USER = 'services/budget/src/a.ts'
 
-/** Imports. The specifier is separate from the keyword, so that the checks do not take this file for an importing one. */
+/** Imports. The specifier is separate from the keyword, so that the checks do not find an import in this file. */
 const imports = (names: string, from = '@svc/nats/bus.ts'): string => `import ${names} from '${from}'\n`
 
 function findIn(path: string, text: string, user: string): string[] {
@@ -29,13 +29,13 @@ test.each([
 test.each([
   ['by name', imports('{ other, call }')],
   ['as a type', imports('{ type call }')],
-  ['as one of types', imports('type { call }')],
+  ['as a type', imports('type { call }')],
   ['by another name', imports('{ call as ask }')],
-  ['to export it again', `export { call } from '${'@svc/nats/bus.ts'}'\n`],
+  ['by a re-export', `export { call } from '${'@svc/nats/bus.ts'}'\n`],
   ['by a path', imports('{ call }', '../../../libs/nats/src/bus.ts')],
-  ['with all of the file', imports('* as bus')],
+  ['by an import of the whole file', imports('* as bus')],
   ['at run time', `const { call: ask } = await import('${'@svc/nats/bus.ts'}')\n`],
-  ['at run time, with all of the file', `const bus = await import('${'@svc/nats/bus.ts'}')\n`],
+  ['at run time, by an import of the whole file', `const bus = await import('${'@svc/nats/bus.ts'}')\n`],
 ])('used %s: nothing is reported', (_, user) => {
   expect(findIn(BUS, 'export function call(): void {}', user)).toEqual([])
 })

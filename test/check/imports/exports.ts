@@ -1,7 +1,7 @@
 /**
- * Forbids exports that no other file uses, so that a reader sees from the line itself how far a change reaches. A file that
- * is loaded as a whole (`import * as`, `import()`, `export *`, `typeof import()`) uses everything. Contracts are exempt:
- * other programs may use them. So are the entry points that a package.json names one by one.
+ * Forbids exports that no other file uses, so that the line itself tells a reader how far a change reaches. Loading a whole
+ * file (`import * as`, `import()`, `export *`, `typeof import()`) uses all of its exports. Contracts are exempt, because
+ * other programs may use them, and so are the entry points that a package.json names one by one.
  */
 import { posix } from 'node:path'
 import type { SourceFile } from '../source-file.ts'

@@ -1,7 +1,7 @@
 import { posix } from 'node:path'
 import type { SourceFile } from '../source-file.ts'
 
-/** The imports and re-exports of a text, as written: values, types, and dynamic imports. */
+/** The imports and re-exports of a text, as written: of values, of types, and dynamic ones. */
 export function readSpecifiers(text: string): string[] {
   return [...text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*(['"])(.+?)\1/g)].map((match) => match[2] ?? '')
 }

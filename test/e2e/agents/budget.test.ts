@@ -40,7 +40,7 @@ afterAll(async () => {
 
 /** A body of exactly this many KiB in at most 4,000 code points, so at most 11 KiB. */
 function bodyOf(units: number): JsonValue {
-  const bytes = units * 1024 - 2 // less the quotes
+  const bytes = units * 1024 - 2 // the quotes take two bytes
   return '€'.repeat(Math.floor(bytes / 3)) + 'a'.repeat(bytes % 3)
 }
 
@@ -66,8 +66,8 @@ function sendPatiently(from: Agent, to: Agent, body: JsonValue = 'hello'): Promi
 }
 
 /**
- * Retries until budget decides. While running operations may still give units back, a refusal is not final: the answer is 503, and the
- * client retries (spec 3.17, 13.2). If a retry finds the message, an earlier attempt had sent it.
+ * Retries until budget decides. A refusal is not final while running operations may still release units: the answer is then
+ * 503, and the client retries (spec 3.17, 13.2). If a retry finds the message, an earlier attempt sent it.
  */
 async function postPatiently(from: Agent, envelope: object, url: string = from.place.url): Promise<HttpAnswer> {
   let attempts = 0
@@ -78,14 +78,14 @@ async function postPatiently(from: Agent, envelope: object, url: string = from.p
   return attempts > 1 && answer.status === 200 ? { ...answer, status: 202 } : answer
 }
 
-/** Checks that a refused or free operation does not change any part of the budget. */
+/** Checks that a refused or free operation changes no part of the budget. */
 async function unchanged(agent: Agent, work: () => Promise<unknown>): Promise<void> {
   const before = (await got(agent.get('/v2/budget'))).body
   await work()
   expect((await got(agent.get('/v2/budget'))).body).toStrictEqual(before)
 }
 
-/** @param sinceMs a time before the request. `Retry-After` must lead to midnight from a moment between then and now. */
+/** @param sinceMs a time before the request. Adding `Retry-After` to some moment between then and now must give midnight. */
 function expectRetryAfterMidnight({ headers }: HttpAnswer, sinceMs: number): void {
   const seconds = Number(headers.get('retry-after'))
   expect(Number.isInteger(seconds)).toBe(true)
@@ -126,19 +126,19 @@ describe('spec 11.6: GET /v2/budget', () => {
 describe('spec 11.2: operations that cost units', () => {
   const steps: [string, (agent: Agent, other: Agent) => Promise<HttpAnswer>, number][] = [
     ['a policy', (agent) => agent.patch('/v2/me', { inbox_policy: 'open' }), 1],
-    ['the policy that it has', (agent) => agent.patch('/v2/me', { inbox_policy: 'open' }), 0],
+    ['the policy that is already set', (agent) => agent.patch('/v2/me', { inbox_policy: 'open' }), 0],
     ['nothing at all', (agent) => agent.patch('/v2/me', {}), 0],
     ['discoverable', (agent) => agent.patch('/v2/me', { discoverable: true }), 1],
     ['closing the inbox', (agent) => agent.patch('/v2/me', { inbox_policy: 'closed' }), 0],
     ['closing it again', (agent) => agent.patch('/v2/me', { inbox_policy: 'closed' }), 0],
     [
-      'opening it and hiding, together',
+      'opening and hiding in one request',
       (agent) => agent.patch('/v2/me', { inbox_policy: 'requests', discoverable: false }),
       1,
     ],
     ['closing and discoverable', (agent) => agent.patch('/v2/me', { inbox_policy: 'closed', discoverable: true }), 1],
     [
-      'closing with what it is already',
+      'closing an inbox that is already closed',
       (agent) => agent.patch('/v2/me', { inbox_policy: 'closed', discoverable: true }),
       0,
     ],
@@ -193,10 +193,10 @@ describe('spec 11.3: budget_exhausted if free units and credits do not cover the
   })
 })
 
-describe('spec 3.7, 11.3: a message whose request is not admitted costs nothing and does not exist', () => {
+describe('spec 3.7, 11.3: a message whose request is refused before admission costs nothing and does not exist', () => {
   test.each([
-    ['between two that know each other', 1],
-    ['between two that do not', 0],
+    ['between two agents that know each other', 1],
+    ['between two agents that do not', 0],
   ])('%s', async (_who, before) => {
     const [alice] = await h.agents(1)
     for (let sent = 0; sent < before; sent += 1) await got(alice.send(open))
@@ -269,7 +269,7 @@ describe('spec 11.5: an introduction is the first accepted DM ever from this sen
     ['to a stranger under policy requests', (alice, bob) => got(alice.send(bob)), 1],
     ['to a stranger under policy open', (alice) => got(alice.send(open)), 1],
     [
-      'where the recipient had accepted the sender',
+      'to a recipient that had accepted the sender',
       async (alice, bob) => {
         await got(bob.put(`/v2/contacts/${alice.id}`, { state: 'accepted' }))
         await got(alice.send(bob))
@@ -279,7 +279,7 @@ describe('spec 11.5: an introduction is the first accepted DM ever from this sen
     ['again to the same agent', async (alice) => [await got(alice.send(open)), await got(alice.send(open))], 1],
     ['to oneself', (alice) => got(alice.send(alice)), 0],
     [
-      'an answer to somebody who introduced itself: it is the first from this sender',
+      'an answer to an agent that introduced itself: it is the first DM from this sender',
       async (alice) => {
         const [carol] = await h.agents(1)
         const { msg_id } = (await got(carol.send(alice))).body
@@ -289,7 +289,7 @@ describe('spec 11.5: an introduction is the first accepted DM ever from this sen
       1,
     ],
     [
-      'a rejected one, whatever the reason',
+      'a rejected DM, whatever the reason',
       async (alice, bob) => {
         await got(bob.put(`/v2/contacts/${alice.id}`, { state: 'blocked' }))
         await alice.send(bob)
@@ -300,7 +300,7 @@ describe('spec 11.5: an introduction is the first accepted DM ever from this sen
       0,
     ],
     [
-      'the first accepted one, after a rejected one',
+      'the first accepted DM, after a rejected one',
       async (alice, bob) => {
         await got(bob.put(`/v2/contacts/${alice.id}`, { state: 'blocked' }))
         await alice.send(bob)
@@ -310,7 +310,7 @@ describe('spec 11.5: an introduction is the first accepted DM ever from this sen
       1,
     ],
     [
-      'again after everything was forgotten',
+      'again after the contacts were forgotten',
       async (alice, bob) => {
         await got(alice.send(bob))
         await got(bob.put(`/v2/contacts/${alice.id}`, { state: 'accepted' }))
@@ -379,9 +379,9 @@ describe('spec 11.3, 11.7: fifty at once over two gateways', () => {
   })
 })
 
-describe('spec 11.3: an operation that failed later gives its units, credits and introduction back', () => {
-  test('of two envelopes with one id, the later one, if both had reserved', async () => {
-    // Two requests meet between reservation and append only by chance. The result must not depend on it.
+describe('spec 11.3: an operation that fails later gives its units, credits and introduction back', () => {
+  test('of two envelopes with one id, the later one, even if both had reserved', async () => {
+    // Two requests meet between reservation and append only by chance. The result must not depend on that.
     for (let round = 0; round < 5; round += 1) {
       const senders = await h.agents(4)
       for (const sender of senders) await operator.grant(sender.id, 10, `failed-${sender.id}`)
@@ -395,7 +395,7 @@ describe('spec 11.3: an operation that failed later gives its units, credits and
     }
   })
 
-  test('of many requests to one agent at once, all but one', async () => {
+  test('of many concurrent requests to one agent, all but one', async () => {
     const [alice, bob] = await h.agents(2)
     const answers = await Promise.all(Array.from({ length: 15 }, (_, at) => sendAt(at, alice, bob)))
     expect(countOutcomes(answers)).toEqual({ 202: 1, '409 request_pending': 14 })
@@ -432,7 +432,7 @@ describe('spec 11.2: what is allowed with an exhausted budget', () => {
       expect((await alice.get('/v2/inbox')).body.messages).toEqual([])
       expect(await refused(() => alice.patch('/v2/me', { inbox_policy: 'open' }))).toBe('429 budget_exhausted')
       expect((await alice.get('/v2/me')).body).toMatchObject({ inbox_policy: 'requests', discoverable: false })
-      // Closing alone is free, closing with something else is not (spec 5.10).
+      // Closing alone is free. Closing together with another change is not (spec 5.10).
       const both = { inbox_policy: 'closed', discoverable: true }
       expect(await refused(() => alice.patch('/v2/me', both))).toBe('429 budget_exhausted')
       expect((await alice.get('/v2/me')).body.inbox_policy).toBe('requests')
@@ -477,7 +477,7 @@ describe('spec 11.2: while the budget service is down', () => {
   test('spec 3.17: an operation that costs units is 503 within 5 s, and leaves nothing behind', async () => {
     waiting = alice.envelope(open, bodyOf(2))
     const outcomes: Record<string, number>[] = []
-    // Retry if it took longer: a busy machine is late now and then, but a missing timeout is late every time.
+    // Retry if it took longer: a busy machine is sometimes late, but a missing timeout is late every time.
     await eventually(async () => {
       const startedMs = performance.now()
       const answers = await Promise.all([
@@ -495,7 +495,7 @@ describe('spec 11.2: while the budget service is down', () => {
     expect((await alice.get('/v2/me')).body.discoverable).toBe(false)
   })
 
-  test('an invalid message gets its own error all the same, because budget is called last', async () => {
+  test('an invalid message still gets its own error, because budget is called last', async () => {
     expect(outcomeOf(await alice.send(`nobody@${h.system.authority}`))).toBe('404 recipient_unavailable')
     expect(outcomeOf(await alice.send(open, 'hello', { reply_to: 'not-there' }))).toBe('400 invalid_reference')
   })

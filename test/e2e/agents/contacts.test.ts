@@ -15,8 +15,8 @@ const STATES = ['none', 'accepted', 'blocked'] as const
 type State = (typeof STATES)[number]
 
 describe('spec 3.19, 7.7: one PUT makes every move', () => {
-  // spec 7.7, 11.2: accepting costs 1 unit, everything else is free. Every move is a row of
-  // services/messaging/test/change/contacts.test.ts.
+  // spec 7.7, 11.2: accepting costs 1 unit, everything else is free. services/messaging/test/change/contacts.test.ts has a
+  // row for every transition.
   const moves = [
     { from: 'blocked', to: 'accepted', units: 1 },
     { from: 'accepted', to: 'none', units: 0 },
@@ -33,7 +33,7 @@ describe('spec 3.19, 7.7: one PUT makes every move', () => {
       contacts: to === 'none' ? [] : [{ agent_id: bob.id, state: to }],
       next_cursor: '',
     })
-    // A contact is directional: the other agent's list has not changed.
+    // A contact has a direction: the other agent's list has not changed.
     expect((await bob.get('/v2/contacts')).body.contacts).toEqual([])
   })
 
@@ -154,7 +154,7 @@ describe('spec 7.9: contacts are listed in byte order of their ids', () => {
 })
 
 describe('spec 7.7: accepting a contact moves its pending request into the inbox', () => {
-  test('its lane changes, it gets a new cursor with a new event, and the older event shows its present lane', async () => {
+  test('its lane changes, it gets a new cursor with a new event, and the older event shows the current lane', async () => {
     const [alice, bob, carol] = await h.agents(3)
     const request = alice.envelope(bob, 'may I?')
     expect((await got(alice.post('/v2/messages', request))).body.lane).toBe('requests')
@@ -177,13 +177,13 @@ describe('spec 7.7: accepting a contact moves its pending request into the inbox
     expect(events[0].message).toEqual(message)
     expect(events[3].message).toEqual(message)
 
-    // In the inbox its position is that of its new cursor, after the messages that came in between.
+    // In the inbox it has the position of its new cursor, after the messages that arrived in between.
     expect(await bodiesOf(bob, 'inbox')).toEqual(['in between', 'may I?'])
     expect(await bodiesOf(bob, 'requests')).toEqual(['me too'])
     expect(await bodiesOf(alice, 'inbox')).toEqual([])
   })
 
-  test('in every filter of the inbox its position is that of its new cursor', async () => {
+  test('in every filter of the inbox it has the position of its new cursor', async () => {
     const [alice, bob] = await h.agents(2)
     const root = (await got(alice.send(bob, 'root'))).body.msg_id
     await got(bob.send(bob, 'first'))
@@ -200,7 +200,7 @@ describe('spec 7.7: accepting a contact moves its pending request into the inbox
     }
   })
 
-  test('a retry is answered with its present lane', async () => {
+  test('a retry is answered with the current lane', async () => {
     const [alice, bob] = await h.agents(2)
     const request = alice.envelope(bob)
     await got(alice.post('/v2/messages', request))
@@ -211,7 +211,7 @@ describe('spec 7.7: accepting a contact moves its pending request into the inbox
     })
   })
 
-  test('a request stays pending when it is acknowledged', async () => {
+  test('an acknowledged request stays pending', async () => {
     const [alice, bob] = await h.agents(2)
     const { msg_id } = (await got(alice.send(bob))).body
     await got(bob.post(`/v2/messages/${msg_id}/ack`))
@@ -234,7 +234,7 @@ describe('spec 7.7: accepting a contact moves its pending request into the inbox
     expect((await bob.get('/v2/events')).body.events).toHaveLength(2)
   })
 
-  test('only the request of that agent to this one', async () => {
+  test('only the request from that agent to this one', async () => {
     const [alice, bob, carol] = await h.agents(3)
     await got(alice.send(bob, 'alice'))
     await got(carol.send(bob, 'carol'))
@@ -288,7 +288,7 @@ describe('spec 7.7: blocking leaves delivered messages in place', () => {
     }
   })
 
-  test('a block keeps a request pending: it is still pending when the block is forgotten, and accepting promotes it', async () => {
+  test('a block does not answer a request: when the block is forgotten the request is still pending, and accepting promotes it', async () => {
     const [alice, bob] = await h.agents(2)
     await got(alice.send(bob, 'request'))
     await got(setContact(bob, alice, 'blocked'))

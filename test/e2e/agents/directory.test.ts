@@ -5,7 +5,7 @@ import { expectError, expectStamped } from '../../support/client/expect-answer.t
 import { type Harness, startHarness } from '../../support/system/harness.ts'
 import { ONE_OF_EACH } from '../../support/system/system.ts'
 
-// In byte order. A language's collation would sort - and _ elsewhere, or ignore them.
+// In byte order. The collation of a language would sort - and _ differently, or ignore them.
 const LISTED = [
   '0-zero',
   '00zero',
@@ -29,9 +29,9 @@ const LISTED = [
   'zz_',
 ]
 
-/** The number of concurrent registrations. If all ran at once, they would wait for each other longer than a request may. */
+/** The number of concurrent registrations. If all ran at once, some would wait longer than a request may take. */
 const AT_ONCE = 10
-/** The most by which the database's clock may differ from this one. */
+/** The largest assumed difference between the database's clock and this one. */
 const CLOCKS_SECONDS = 5
 
 let h: Harness
@@ -39,7 +39,7 @@ let startedSeconds: number
 const agents = new Map<string, Agent>()
 let revoked: Agent
 let hidden: Agent
-/** Was discoverable, and no longer is. */
+/** Was discoverable, but no longer is. */
 let withdrawn: Agent
 
 beforeAll(async () => {
@@ -117,7 +117,7 @@ describe('spec 12.1: GET /v2/agents', () => {
       seen.push(...names)
       const last = seen.length >= LISTED.length
       expect(names).toHaveLength(Math.min(limit, LISTED.length - page * limit))
-      // spec 7.9: the cursor is the last name; it is empty if nothing follows, also after a full page
+      // spec 7.9: the cursor is the last name; it is empty if nothing follows, even after a full page
       expect(answer.body.next_cursor).toBe(last ? '' : names.at(-1))
       if (answer.body.next_cursor === '') break
       after = answer.body.next_cursor

@@ -18,7 +18,7 @@ beforeAll(async () => {
   return () => h[Symbol.asyncDispose]()
 })
 
-/** Calls with a free name and a new key, at one gateway and then at the other. */
+/** An agent with a free name and a new key, alternately at one gateway and the other. */
 function newAgent(name?: string): Agent {
   made += 1
   return new Agent({ ...h.place, url: h.system.urls[made % h.system.urls.length] ?? '' }, name ?? `new-agent-${made}`)
@@ -46,7 +46,7 @@ function askForChallenge(pubkey: string, place = h.place): Promise<HttpAnswer> {
 
 function expectRegistered(answer: HttpAnswer, agent: Agent): void {
   expect(answer.status, answer.text).toBe(201)
-  // The id is that of the key (spec 2.3), and the address has the name (spec 2.8).
+  // The id is derived from the key (spec 2.3), and the address contains the name (spec 2.8).
   const agentId = agentIdOf(agent.key.publicKey)
   expect(answer.body).toEqual({ agent_id: agentId, address: `${agent.name}@${h.system.authority}` })
   expectStamped(answer)
@@ -78,7 +78,7 @@ describe('spec 5.4: challenges', () => {
   })
 })
 
-// Every form of a key is in libs/svc1/src/public-key.test.ts.
+// libs/svc1/src/public-key.test.ts has every form of a key.
 describe('spec 2.2: public keys', () => {
   test('spec 2.2: any case is accepted, and lower case is returned', async () => {
     const agent = newAgent()
@@ -178,7 +178,7 @@ describe('spec 5.6: the order of the checks', () => {
   interface Given {
     /** A name that another key has. */
     readonly takenName: string
-    /** The challenge with which the same key was registered under its present name, with its work. */
+    /** The challenge, with its solution, that the same key was registered with under its current name. */
     readonly consumed: { readonly challenge: string; readonly nonce: string }
   }
   const faults: readonly Fault[] = [
@@ -201,10 +201,10 @@ describe('spec 5.6: the order of the checks', () => {
     { status: 409, code: 'name_taken', put: (registration, { takenName }) => ({ ...registration, name: takenName }) },
     { status: 409, code: 'key_registered', put: (registration) => registration },
   ]
-  // Every combination is a row of services/identity/src/domain/registration.test.ts.
+  // services/identity/src/domain/registration.test.ts has every combination.
   const pairs = faults.slice(1).map((second, at) => ({ first: faults[at] as Fault, second }))
 
-  /** A registered key asks for another name. This is the last error in the order, and here the only one. */
+  /** A registered key asks for another name. This error is last in the order, and the only one here. */
   async function given(): Promise<{ agent: Agent; right: Registration; given: Given }> {
     const [owner, agent] = [newAgent(), newAgent()]
     expectRegistered(await register(owner, await prepare(owner)), owner)

@@ -1,4 +1,4 @@
-/** POST /v2/me/revoke: its effects, what stays, and that other failures cannot delay it. */
+/** POST /v2/me/revoke: its effects and what it leaves in place. Other failures cannot delay it. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../../support/client/agent.ts'
 import { expectError, expectStamped } from '../../support/client/expect-answer.ts'
@@ -16,7 +16,7 @@ beforeAll(async () => {
 
 async function pair(): Promise<[Agent, Agent]> {
   const [first, second] = await h.agents(2)
-  if (first === undefined || second === undefined) throw new Error('two agents were asked for')
+  if (first === undefined || second === undefined) throw new Error('two agents are needed')
   return [first, second]
 }
 
@@ -115,7 +115,7 @@ describe('spec 5.11: revoked', () => {
     }
   })
 
-  test('spec 7.6: after the answer nothing more gets in', async () => {
+  test('spec 7.6: once the answer is there, no more messages get in', async () => {
     for (let round = 0; round < 4; round += 1) {
       const [agent] = await pair()
       const senders = await h.agents(2)
@@ -149,7 +149,7 @@ describe('spec 11.2: revoking is allowed with an exhausted budget', () => {
       const board = { title: 't', visibility: 'private' }
       expect(await agent.post('/v2/boards', board)).toMatchObject({ status: 201 })
     }
-    const refused = await untilAnswered(() => agent.patch('/v2/me', { inbox_policy: 'open' })) // when all charges are settled
+    const refused = await untilAnswered(() => agent.patch('/v2/me', { inbox_policy: 'open' })) // after all charges are settled
     expectError(refused, 429, 'budget_exhausted')
     expectRevoked(await revoke(agent))
   })

@@ -21,11 +21,11 @@ beforeAll(async () => {
 
 async function agents(count: number): Promise<[Agent, ...Agent[]]> {
   const [first, ...others] = await h.agents(count)
-  if (first === undefined) throw new Error('at least one agent was asked for')
+  if (first === undefined) throw new Error('at least one agent is needed')
   return [first, ...others]
 }
 
-/** Uses up the free units of the day except the given number, with boards and then with settings. */
+/** Uses up the day's free units except the given number, first with boards and then with settings. */
 async function exhaust(agent: Agent, left = 0): Promise<void> {
   const units = DAILY_FREE_UNITS - left
   for (let used = 0; used + BOARD_UNITS <= units; used += BOARD_UNITS)
@@ -41,9 +41,7 @@ function expectExhausted(answer: HttpAnswer): void {
   expect(Math.abs(Number(answer.headers.get('retry-after')) - left)).toBeLessThan(60)
 }
 
-/**
- * A PATCH, repeated if it could not be decided in time, e.g. among many concurrent ones or while a charge is being settled.
- */
+/** A PATCH that is repeated while it cannot be decided in time: among many concurrent ones, or while a charge is being settled. */
 function patch(agent: Agent, settings: Settings, url: string = agent.place.url): Promise<HttpAnswer> {
   return untilAnswered(() => agent.patch('/v2/me', settings, { url }))
 }
@@ -52,12 +50,12 @@ describe('spec 5.10: the cost of a PATCH', () => {
   test('spec 5.10: the table below has every combination', () => {
     expect([STATES.length, PATCHES.length]).toEqual([8, 15])
     const costs = STATES.flatMap((before) => PATCHES.map((patch) => costOf(before, patch)))
-    // Discoverable: absent or unchanged. Policy: absent, unchanged or, from the six states that are not closed, closed.
+    // Discoverable: absent or unchanged. Policy: absent, unchanged or, in the six states that are not closed, closed.
     expect(costs.filter((cost) => cost === 0)).toHaveLength(8 * 2 * 2 + 6 * 2)
   })
 
   test.concurrent.each(STATES)('spec 5.10: from $inbox_policy, discoverable $discoverable', async (before) => {
-    // Each gateway gets half of them, so that the units of a day are enough.
+    // Half of the combinations go to each gateway, so that a day's units are enough.
     const callers = await agents(2)
     for (const [at, patch] of PATCHES.entries()) {
       const agent = callers[at % callers.length] ?? callers[0]
@@ -122,7 +120,7 @@ describe('spec 11.2: with an exhausted budget', () => {
     await exhaust(agent)
     expect(await usedUnits(agent)).toBe(DAILY_FREE_UNITS)
 
-    // From here on only closing can change anything.
+    // From here on, only closing can change anything.
     for (const policy of ['requests', 'closed'] as const) {
       if (policy === 'closed')
         expect(await agent.patch('/v2/me', { inbox_policy: 'closed' })).toMatchObject({ status: 200 })
@@ -141,7 +139,7 @@ describe('spec 11.2: with an exhausted budget', () => {
     expect(await usedUnits(agent)).toBe(DAILY_FREE_UNITS)
   })
 
-  test('spec 11.3: of many concurrent changes as many take effect as there are units', async () => {
+  test('spec 11.3: as many concurrent changes take effect as there are units', async () => {
     const [agent] = await agents(1)
     await exhaust(agent, 3)
     const before = await current(agent)
@@ -157,9 +155,9 @@ describe('spec 11.2: with an exhausted budget', () => {
 describe('spec 7.6: an inbox policy is in force once it is answered', () => {
   test('spec 7.6: at every gateway and every process of messaging', async () => {
     const [owner, friend, stranger] = await agents(3)
-    if (friend === undefined || stranger === undefined) throw new Error('three agents were asked for')
+    if (friend === undefined || stranger === undefined) throw new Error('three agents are needed')
     expect(await owner.put(`/v2/contacts/${friend.id}`, { state: 'accepted' })).toMatchObject({ status: 200 })
-    // The answers to friend and stranger under each policy. The stranger's one request stays pending.
+    // The answers to friend and stranger under each policy. The stranger's single request stays pending.
     expect(await owner.patch('/v2/me', { inbox_policy: 'open' })).toMatchObject({ status: 200 })
     expect(await stranger.send(owner)).toMatchObject({ status: 202, body: { lane: 'inbox' } })
     const rules: Record<Exclude<InboxPolicy, 'requests'>, { friend: string; stranger: string }> = {

@@ -65,7 +65,7 @@ describe('spec 8.1: the body that creates a board', () => {
     ['spec 8.1: no visibility', { title: 't' }, '400 invalid_request'],
     ['spec 8.1: another visibility', { ...fine, visibility: 'secret' }, '400 invalid_request'],
     ['spec 8.1: another posting mode', { ...fine, posting: 'nobody' }, '400 invalid_request'],
-    ['spec 8.1: a title that is no text', { ...fine, title: 1 }, '400 invalid_request'],
+    ['spec 8.1: a title that is not text', { ...fine, title: 1 }, '400 invalid_request'],
     ['spec 8.1: a description that is null', { ...fine, description: null }, '400 invalid_request'],
     ['spec 2.7: an undeclared member', { ...fine, owner: 'x' }, '400 invalid_request'],
     ['spec 8.1: private with anyone', { ...fine, visibility: 'private', posting: 'anyone' }, '400 invalid_request'],
@@ -76,7 +76,7 @@ describe('spec 8.1: the body that creates a board', () => {
     if (outcome === '201') expect(answer.body).toMatchObject(board as object)
     const { body } = await got(alice.get('/v2/boards?limit=100'))
     const own = (body.boards as { owner: string }[]).filter(({ owner }) => owner === alice.id)
-    // A public board may be on a later page. A refused board is on no page.
+    // A public board may be on a later page. A refused board is not on any page.
     if (outcome !== '201') expect(own).toEqual([])
     // spec 11.2: creating a board costs 10 units; spec 11.3: a refused creation leaves no trace.
     expect((await spendingOf(alice)).units).toBe(outcome === '201' ? 10 : 0)
@@ -96,14 +96,14 @@ function ask(board: Staffed, standing: Standing, method: string, path: string, b
   return standing === 'anonymous' ? call(h.place, method, path, options) : board[standing].call(method, path, options)
 }
 
-// services/boards/src/domain/access.test.ts and role-change.test.ts have every kind of board and every change of a role.
+// services/boards/src/domain/access.test.ts and role-change.test.ts cover every kind of board and every change of a role.
 describe('the matrix of spec 8.2 to 8.7 on a board that is public, anyone', () => {
   let board: Staffed
   beforeAll(async () => {
     board = await staffedBoard(h, 'public', 'anyone')
   })
 
-  /** For each role, in the order of STANDINGS. */
+  /** The expected answer for each role, in the order of STANDINGS. */
   const rows = (outcomes: readonly string[]): (readonly [Standing, string])[] =>
     STANDINGS.map((standing, at) => [standing, outcomes[at] ?? ''])
   test.each(STANDINGS)('spec 8.2, 8.3: GET the board by %s', async (standing) => {
@@ -133,7 +133,7 @@ describe('the matrix of spec 8.2 to 8.7 on a board that is public, anyone', () =
       const answer = await got(board.writer.send(`board:${board.boardId}`, 'hello'))
       post = answer.body.msg_id
       expect(answer.body.lane).toBe('board')
-      // spec 8.8: events go to owner and reader, but not to the author or to banned agents.
+      // spec 8.8: owner and reader get the event; the author and banned agents do not.
       expect((await spendingOf(board.writer)).units - before.units).toBe(2)
     })
 
@@ -150,7 +150,7 @@ describe('the matrix of spec 8.2 to 8.7 on a board that is public, anyone', () =
       },
     )
 
-    test('spec 8.8, 9.2: owner and reader get an event, and no others do', async () => {
+    test('spec 8.8, 9.2: owner and reader get an event, and nobody else does', async () => {
       for (const standing of ['owner', 'writer', 'reader', 'banned', 'none'] as const) {
         const { body } = await got(board[standing].get('/v2/events?limit=100'))
         const has = JSON.stringify(body.events).includes(post)
@@ -308,7 +308,7 @@ describe('spec 7.16: absent and invisible things get one answer, byte for byte',
         expect(answer.text).toBe(answers[0]?.text)
         expect([...answer.headers.keys()].sort()).toEqual([...(answers[0]?.headers.keys() ?? [])].sort())
       }
-      // A post to a board that the caller may not read gets the same answer (spec 8.4).
+      // Posting to a board that the caller may not read gets the same answer (spec 8.4).
       const posts = await Promise.all([boardId, ABSENT].map((id) => caller.send(`board:${id}`)))
       for (const post of posts) {
         expectError(post, 404, 'not_found')
@@ -339,7 +339,7 @@ describe('spec 7.9, 8.3: the list of boards', () => {
     }
   }
 
-  test('public boards for everybody, and the boards that the caller owns or joined, page by page, each once and by id', async () => {
+  test('public boards for all agents, and the boards that the caller owns or joined, page by page, each once and by id', async () => {
     const [alice, bob] = await h.agents(2)
     const made = {
       open: await newBoard(alice),
@@ -397,19 +397,22 @@ describe('spec 5.11, 8.5: revocation', () => {
   test.each<[Visibility, Posting]>([
     ['public', 'members'],
     ['private', 'members'],
-  ])('spec 8.5: a %s board whose owner is revoked stays up, and nobody can change it', async (visibility, posting) => {
-    const { boardId, owner, writer, reader, none } = await staffedBoard(h, visibility, posting)
-    await revoke(owner)
-    expect((await got(reader.get(`/v2/boards/${boardId}`))).body.owner).toBe(owner.id)
-    expect(outcomeOf(await writer.send(`board:${boardId}`))).toBe('202')
-    expect(outcomeOf(await putRole(none, boardId, none, 'reader'))).toBe(
-      visibility === 'public' ? '200' : '404 not_found',
-    )
-    expect(outcomeOf(await putRole(reader, boardId, reader, 'none'))).toBe('200')
-    expectError(await putRole(owner, boardId, writer, 'none'), 401, 'signer_revoked')
-    expectError(await putRole(writer, boardId, owner, 'none'), 403, 'forbidden')
-    expectError(await writer.get(`/v2/boards/${boardId}/members`), 403, 'forbidden')
-  })
+  ])(
+    'spec 8.5: a %s board whose owner is revoked stays up, and no agent can change it',
+    async (visibility, posting) => {
+      const { boardId, owner, writer, reader, none } = await staffedBoard(h, visibility, posting)
+      await revoke(owner)
+      expect((await got(reader.get(`/v2/boards/${boardId}`))).body.owner).toBe(owner.id)
+      expect(outcomeOf(await writer.send(`board:${boardId}`))).toBe('202')
+      expect(outcomeOf(await putRole(none, boardId, none, 'reader'))).toBe(
+        visibility === 'public' ? '200' : '404 not_found',
+      )
+      expect(outcomeOf(await putRole(reader, boardId, reader, 'none'))).toBe('200')
+      expectError(await putRole(owner, boardId, writer, 'none'), 401, 'signer_revoked')
+      expectError(await putRole(writer, boardId, owner, 'none'), 403, 'forbidden')
+      expectError(await writer.get(`/v2/boards/${boardId}/members`), 403, 'forbidden')
+    },
+  )
 
   test('spec 8.6, 8.7: a revoked agent cannot become a reader or writer, and keeps its role until it is removed', async () => {
     const [alice, bob, carol] = await h.agents(3)

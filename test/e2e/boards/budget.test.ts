@@ -22,8 +22,8 @@ beforeAll(async () => {
 afterAll(() => h[Symbol.asyncDispose]())
 
 /**
- * While running operations may still give units back, budget refuses nothing for good. It answers 503, and the client
- * repeats the call (spec 3.17, 13.2).
+ * Budget refuses nothing for good while running operations may still release units. It answers 503, and the client repeats
+ * the call (spec 3.17, 13.2).
  */
 async function expectExhausted(call: () => Promise<HttpAnswer>): Promise<void> {
   expectError(await untilAnswered(call), 429, 'budget_exhausted')
@@ -69,7 +69,7 @@ describe('spec 11.2: the cost of boards', () => {
     await expectExhausted(() => putRole(alice, boardId, dave, 'reader'))
     await expectExhausted(() => putRole(dave, boardId, dave, 'reader'))
     await got(putRole(alice, boardId, dave, 'banned'))
-    await got(putRole(alice, boardId, bob, 'reader')) // writer→reader is no addition
+    await got(putRole(alice, boardId, bob, 'reader')) // a change from writer to reader is not an addition
     await got(putRole(alice, boardId, bob, 'none'))
     await got(putRole(carol, boardId, carol, 'reader')) // the role that it already has
     await got(putRole(carol, boardId, carol, 'none'))

@@ -1,7 +1,7 @@
 /**
- * Concurrent posts, role changes and departures. Each post is judged at one moment between its request and its answer. So a
- * change applies to every post that begins after the change was answered, and to no post that was answered before the change
- * began (spec 8.4, 8.5, 8.7, 8.8).
+ * Concurrent posts, role changes and departures. Each post is judged at one moment between its request and its answer. A
+ * change therefore applies to every post that begins after the change was answered, and to no post that was answered before
+ * the change began (spec 8.4, 8.5, 8.7, 8.8).
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent } from '../../support/client/agent.ts'
@@ -29,13 +29,13 @@ interface Change {
 
 const LANES = 4
 /**
- * The number of posts that are answered before the change begins, and the number of posts in each lane that begin after its
- * answer.
+ * The number of posts that are answered before the change begins. Also, for each lane, the number of posts that begin after
+ * its answer.
  */
 const POSTS_BEFORE = 12
 const POSTS_AFTER = 3
 
-/** Posts in several lanes, and makes a change halfway. */
+/** Posts in several lanes at once, and makes a change halfway. */
 async function postAround(
   author: Agent,
   boardId: string,
@@ -139,7 +139,7 @@ describe('concurrent role changes, departures and posts take effect in some orde
       expect(['200', '403 forbidden']).toContain(left)
       const role = (await rolesOf(owner, boardId))[agent.id] ?? 'none'
       expect(left === '200' ? ['banned', 'writer', 'none'] : ['banned', 'writer']).toContain(role)
-      // The final role decides on the next post.
+      // The final role decides whether the next post is accepted.
       const outcome = outcomeOf(await agent.send(`board:${boardId}`))
       expect(outcome).toBe(role === 'writer' ? '202' : '403 forbidden')
     }

@@ -82,7 +82,7 @@ describe('spec 9.4: access is checked when events are read', () => {
     ['none', 'owner'],
     ['banned', 'owner'],
   ])(
-    'a reader of a private board that became %s by its %s: events are skipped, and the page goes on',
+    'a reader of a private board that became %s by its %s: events are skipped, and the page continues',
     async (role, by) => {
       const [olga, rita] = await h.agents(2)
       const [board, other] = [await newBoard(olga, { visibility: 'private' }), await newBoard(olga)]
@@ -95,7 +95,7 @@ describe('spec 9.4: access is checked when events are read', () => {
         const page = await got(rita.get('/v2/events', { url }))
         expect(page.body.events.map(({ cursor }: Event) => cursor)).toEqual([2, 5])
         expect(page.body.next_cursor).toBe(6)
-        expect(page.headers.get('x-svc-earliest-cursor')).toBe('1') // spec 9.6: it is retained
+        expect(page.headers.get('x-svc-earliest-cursor')).toBe('1') // spec 9.6: the event is still retained
       }
       // spec 9.4: `limit` counts the events that are returned. Skipped events are not examined again.
       expect(await eventsOf(rita, '?limit=2')).toMatchObject({ cursors: [2, 5], next: 6 })

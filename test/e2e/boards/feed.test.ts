@@ -53,14 +53,14 @@ describe('spec 7.9: posts in the order of arrival', () => {
   })
 
   test.each(['not-there-at-all', 'x', '', 'a'.repeat(200), '%00', '%F0%9F%98%80'])(
-    'spec 7.12: a thread_id that names nothing gives an empty list: %j',
+    'spec 7.12: a thread_id of nothing gives an empty list: %j',
     async (id) => {
       const { body } = await got(eve.get(`/v2/boards/${board}/messages?thread_id=${id}`))
       expect(body).toEqual({ messages: [], next_cursor: '' })
     },
   )
 
-  test('a member of a thread is no root: its id selects no list', async () => {
+  test('a member of a thread is not a root: its id selects no list', async () => {
     const { body } = await got(eve.get(`/v2/boards/${board}/messages?thread_id=${posts[1]}`))
     expect(body).toEqual({ messages: [], next_cursor: '' })
   })
@@ -71,7 +71,7 @@ describe('spec 7.9: posts in the order of arrival', () => {
     expect(body).toEqual({ messages: [], next_cursor: '' })
   })
 
-  test('later posts are found by going on from the cursor', async () => {
+  test('reading on from the cursor finds later posts', async () => {
     const own = await newBoard(olga)
     const send = async () => (await got(olga.send(`board:${own}`))).body.msg_id as string
     const first = [await send(), await send()]
@@ -83,7 +83,7 @@ describe('spec 7.9: posts in the order of arrival', () => {
 })
 
 describe('spec 7.9: after', () => {
-  test('a cursor of this board works for everybody and every filter; any other is 400', async () => {
+  test('a cursor of this board is valid for every agent and every filter; any other is 400', async () => {
     const path = `/v2/boards/${board}/messages`
     const { next_cursor } = (await got(eve.get(`${path}?limit=1`))).body
     expect(idsOn(await got(call(h.place, 'GET', `${path}?after=${next_cursor}`)))).toEqual(posts.slice(1))

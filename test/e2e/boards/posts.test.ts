@@ -12,7 +12,7 @@ import { eventually } from '../../support/eventually.ts'
 import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
 import { startOperator } from '../../support/system/operator.ts'
 
-/** 32 KiB with its quotes, in at most 16,000 characters. */
+/** 32 KiB including the quotes, in at most 16,000 characters. */
 const LARGEST = '€'.repeat(10_922)
 
 let h: SharedHarness
@@ -71,7 +71,7 @@ describe('spec 7.3: a post', () => {
       const [, ...answers] = await Promise.all([
         got(putRole(sven, board, sven, round % 2 === 0 ? 'reader' : 'none')),
         ...Array.from({ length: 6 }, (_, index) =>
-          // 503 if an attempt at another price takes longer than the service waits.
+          // 503 if an attempt at another price takes longer than the service waits
           untilAnswered(() => olga.post('/v2/messages', envelope, { url: h.system.urls[index % 2] ?? '' })),
         ),
       ])
@@ -159,7 +159,7 @@ describe('spec 8.8, 11.2: cost × subscribed recipients', () => {
     const before = await spendingOf(olga)
     expect(before.units).toBe(10 + 64)
     const refused = olga.envelope(`board:${board}`, LARGEST)
-    const answer = await untilAnswered(() => olga.post('/v2/messages', refused)) // when the earlier charges are settled
+    const answer = await untilAnswered(() => olga.post('/v2/messages', refused)) // after the earlier charges are settled
     expectError(answer, 429, 'budget_exhausted')
     expect(await spendingOf(olga)).toEqual(before)
     expect((await readList(rita, `/v2/boards/${board}/messages`)).length).toBe(1)
@@ -169,7 +169,7 @@ describe('spec 8.8, 11.2: cost × subscribed recipients', () => {
   test('32 KiB to 100 subscribers: 3,200 units, one stored body, an entry for each', async () => {
     const [olga] = await h.agents(1)
     const readers: Agent[] = []
-    while (readers.length < 100) readers.push(...(await h.agents(20))) // not all at once, because a machine may be slow
+    while (readers.length < 100) readers.push(...(await h.agents(20))) // not all at once, because the machine may be slow
     const operator = await startOperator(h.system)
     try {
       await operator.grant(olga.id, 10_000, `posts-${olga.id}`)
@@ -293,7 +293,7 @@ test('spec 6.8: an expired post is excluded from every read at once, and takes n
     exported: idsOf(await readList(olga, '/v2/export')),
     events: (await got(rita.get('/v2/events'))).body.events.length,
   })
-  // If a post expires before everything was read, the test proves nothing and repeats with a longer life.
+  // If a post expires before everything was read, the test proves nothing. It then repeats with a longer life.
   let expiresMs = 0
   let isSeen = false
   for (let ttl = 3; !isSeen && ttl < 30; ttl *= 2) {
@@ -311,7 +311,7 @@ test('spec 6.8: an expired post is excluded from every read at once, and takes n
   expect(isSeen).toBe(true)
   await eventually(() => Date.now() >= expiresMs)
   const gone = { byId: '404 not_found', feed: [], thread: [], exported: [], events: 0 }
-  await eventually(async () => expect(await shown()).toEqual(gone)) // the difference between two clocks
+  await eventually(async () => expect(await shown()).toEqual(gone)) // allows for the difference between two clocks
   expect(outcomeOf(await rita.put(`/v2/messages/${id}/vote`))).toBe('404 not_found')
   expect(outcomeOf(await olga.put(`/v2/boards/${board}/messages/${id}/visibility`, { hidden: true }))).toBe(
     '404 not_found',

@@ -119,7 +119,7 @@ test('spec 11.2, 11.3: without units a new vote is 429 and not counted; a repeat
   expect((await spendingOf(spender)).units).toBe(100)
   expect(outcomeOf(await spender.put(votePath(id)))).toBe('200')
   expect(outcomeOf(await spender.call('DELETE', votePath(id)))).toBe('200')
-  const refused = await untilAnswered(() => spender.put(votePath(id))) // when the earlier charges are settled
+  const refused = await untilAnswered(() => spender.put(votePath(id))) // after the earlier charges are settled
   expectError(refused, 429, 'budget_exhausted')
   expect(await upvotesOf(id)).toBe(0)
   expect((await spendingOf(spender)).units).toBe(100)

@@ -1,4 +1,4 @@
-/** The answers of the gateways while parts of the system are dead, frozen or unreachable, and their recovery. */
+/** The gateways' answers while parts of the system are dead, frozen or unreachable, and after their recovery. */
 import { type ServiceName, STORES, type StoreName } from '@svc/local/topology.ts'
 import postgres from 'postgres'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
@@ -10,20 +10,20 @@ import { eventually } from '../../support/eventually.ts'
 import { startTcpProxy, type TcpProxy } from '../../support/stand-ins/tcp-proxy.ts'
 import { type Harness, startHarness } from '../../support/system/harness.ts'
 
-/** spec 3.17: 503 within 5 s, never a hang. */
+/** spec 3.17: 503 within 5 s, and never a hang. */
 const ANSWER_LIMIT_MS = 5_000
-/** If nothing listens, a connection is refused at once, and no call waits for its deadline. */
+/** A call takes less than this if nothing listens, because the connection is refused at once. */
 const REFUSAL_LIMIT_MS = 2_500
-/** A 503 that takes this long has waited for a service. */
+/** A 503 that takes longer than this has waited for a service. */
 const WAITED_MS = 900
 const ATTEMPTS = 4
 
-// Includes the time that a busy machine needs to recover, and retries.
+// Includes retries, and the time that a busy machine needs to recover.
 vi.setConfig({ testTimeout: 180_000 })
 
 let h: Harness
 let alice: Agent
-/** Proxies between each store and Postgres. Other tests use Postgres at the same time. */
+/** Proxies between each store and Postgres, because other tests use Postgres at the same time. */
 let proxies: Map<string, TcpProxy>
 
 beforeAll(async () => {
@@ -31,11 +31,11 @@ beforeAll(async () => {
   // the database user of a store has the store's name
   h = await startHarness({
     databaseUrl: (url) => proxyOf(new URL(url).username).through(url),
-    // alice sends a message to herself each time that a test calls every operation
+    // alice sends a message to herself each time a test calls every operation
     env: { SVC_DAILY_FREE_UNITS: '100000', SVC_DAILY_HARD_LIMIT: '100000' },
   })
   const [first] = await h.agents(1)
-  if (first === undefined) throw new Error('one agent was asked for')
+  if (first === undefined) throw new Error('one agent is needed')
   alice = first
   return async () => {
     await h[Symbol.asyncDispose]()
@@ -49,7 +49,7 @@ function proxyOf(store: string): TcpProxy {
   return proxy
 }
 
-/** Cuts these stores off from their database until disposal. */
+/** Cuts these stores off from their database, until disposal. */
 async function cut(stores: readonly StoreName[]): Promise<AsyncDisposable> {
   await Promise.all(stores.map((store) => proxyOf(store).cut()))
   return { [Symbol.asyncDispose]: async () => void (await Promise.all(stores.map((store) => proxyOf(store).mend()))) }
@@ -61,20 +61,20 @@ function health(url: string): Promise<HttpAnswer> {
 
 async function expectUnhealthy(): Promise<void> {
   for (const url of h.system.urls) {
-    // health answers are shared for a moment, so an older answer may come first
+    // gateways share health answers for a moment, so an older answer may come first
     const answer = await eventually(async () => {
       const latest = await within(ANSWER_LIMIT_MS, () => health(url))
       return latest.status === 503 && latest
     })
-    // An unready health answer has a body of its own (spec 5.2).
+    // A failed health check has its own kind of body (spec 5.2).
     expect(answer.body).toEqual({ status: 'unavailable', service: 'signed-agent-messaging', version: '2.0.0' })
     expectStamped(answer)
   }
 }
 
-/** Checks that every gateway is healthy and every operation works: once, and then at the other gateway. */
+/** Checks that every gateway is healthy and every operation works: first at one gateway, then at the other. */
 async function expectRecovery(): Promise<void> {
-  // wait for health first, because calling every operation takes some fifty requests
+  // wait for health first, because calling every operation takes fifty requests
   for (const url of h.system.urls) await eventually(async () => (await health(url)).status === 200)
   const usual = Object.fromEntries(OPERATIONS.map((one) => [nameOf(one), USUAL[nameOf(one)] ?? '200']))
   const isWell = async (): Promise<void> => expect(await answersOfAll({ goesOn: () => true })).toEqual(usual)
@@ -86,7 +86,7 @@ function nameOf({ method, path }: SpecOperation): string {
   return `${method} ${path}`
 }
 
-/** The answers to the calls below in a healthy system, if they are not 200. */
+/** The answers that are not 200 in a healthy system. */
 const USUAL: Record<string, string> = {
   'POST /v2/challenges': '201',
   'POST /v2/agents/register': '400 challenge_invalid',
@@ -147,7 +147,7 @@ interface Expected {
   readonly limitMs?: number
 }
 
-/** Calls every operation at once, signed. Half of the calls go to each gateway, and the next time to the other one. */
+/** Calls every operation at once, signed. Half of the calls go to each gateway; the next time, each goes to the other gateway. */
 async function answersOfAll({ goesOn, limitMs = ANSWER_LIMIT_MS }: Expected): Promise<Record<string, string>> {
   round += 1
   const answers = await Promise.all(
@@ -155,7 +155,7 @@ async function answersOfAll({ goesOn, limitMs = ANSWER_LIMIT_MS }: Expected): Pr
       const url = h.system.urls[(at + round) % h.system.urls.length] ?? ''
       const ask = () => within(limitMs, () => send(draftOf(operation, url)), goesOn(nameOf(operation)))
       let answer = await ask()
-      // Streams of earlier rounds are closed, but the stream service may not have noticed yet.
+      // The streams of earlier rounds are closed, but the stream service may not have noticed yet.
       while (answer.body?.error?.code === 'stream_limit') answer = await ask()
       expectStamped(answer)
       const { status, body } = answer
@@ -178,8 +178,8 @@ function draftOf(operation: SpecOperation, url: string) {
 }
 
 /**
- * Retries if the answer was late, or if a service that must be up did not answer. On a busy machine that happens now and then, but
- * a real fault happens every time.
+ * Retries if the answer was late, or if a running service did not answer. On a busy machine that happens occasionally; a
+ * real fault happens every time.
  */
 async function within(limitMs: number, ask: () => Promise<HttpAnswer>, goesOn = false): Promise<HttpAnswer> {
   for (let attempt = 1; ; attempt += 1) {
@@ -215,7 +215,7 @@ async function killAll(service: ServiceName): Promise<AsyncDisposable> {
   return { [Symbol.asyncDispose]: async () => void (await Promise.all(names.map((name) => h.system.start(name)))) }
 }
 
-/** Freezes all processes of these services: they run but do not answer. */
+/** Freezes all processes of these services: they run, but do not answer. */
 function freeze(services: readonly ServiceName[]): Disposable {
   const pids = [...h.system.processes.values()].flatMap(({ name, pid }) =>
     services.some((service) => name.startsWith(`${service}-`)) && pid !== undefined ? [pid] : [],
@@ -231,7 +231,7 @@ function openAdmin(database: string): AsyncDisposable & { sql: postgres.Sql } {
   return { sql, [Symbol.asyncDispose]: () => sql.end({ timeout: 5 }) }
 }
 
-/** Ends every connection to the database of this system and refuses new ones until disposal. */
+/** Ends every connection to this system's database and refuses new ones, until disposal. */
 async function closeDatabase(): Promise<AsyncDisposable> {
   const name = new URL(h.system.database.adminUrl).pathname.slice(1)
   const admin = openAdmin('postgres')
@@ -354,7 +354,7 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
         await expectAvailable(nothing, REFUSAL_LIMIT_MS)
         const answer = await call(h.place, 'GET', '/v2/agents')
         expectError(answer, 503, 'unavailable')
-        await untilLogged(answer, ['identity-1', 'identity-2']) // by the service that failed
+        await untilLogged(answer, ['identity-1', 'identity-2']) // logged by the service that failed
         expectError(await call(h.place, 'GET', '/v2/messages/absent-message'), 503, 'unavailable')
       }
     }
@@ -368,7 +368,7 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
     ['webhook', (name) => !NEEDS_TABLES_OF_WEBHOOK.includes(name)],
     ['stream', (name) => !NEEDS_STREAM.includes(name)],
     ['budget', (name) => !NEEDS_BUDGET.includes(name)],
-  ])('%s without its database fails like %s being away', async (store, goesOn) => {
+  ])('%s without its database fails as if the service itself were gone', async (store, goesOn) => {
     {
       await using _cut = await cut([store])
       await expectUnhealthy()
@@ -387,7 +387,8 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
   })
 
   test('messaging and budget are up but do not answer', async () => {
-    // Like `within`, but freezes again: NATS drops a process that is silent for long, and then no call waits for it.
+    // Like `within`, but freezes the services again before each attempt. NATS disconnects a process that is silent for
+    // long, and calls then no longer wait for it.
     let tookMs = Number.POSITIVE_INFINITY
     for (let attempt = 1; attempt <= ATTEMPTS && tookMs >= ANSWER_LIMIT_MS; attempt += 1) {
       {

@@ -47,7 +47,7 @@ async function withinOneSecond(ask: (now: number) => Promise<HttpAnswer>): Promi
   }
 }
 
-/** A slower answer proves nothing, so the request is retried. */
+/** A slower answer proves nothing, so the request is repeated. */
 const QUICK_MS = 1_000
 
 async function quickly(ask: (nowMs: number) => Promise<HttpAnswer>): Promise<HttpAnswer> {
@@ -148,7 +148,7 @@ describe('spec 2.10, 11.7: envelope id: 8..80 characters of A-Za-z0-9_-', () => 
     ['7', () => idOf(7), '400 invalid_envelope'],
     ['81', () => idOf(81), '400 invalid_envelope'],
     ['a full stop', () => `${idOf(12)}.`, '400 invalid_envelope'],
-    ['a line feed at the end', () => `${idOf(12)}\n`, '400 invalid_envelope'],
+    ['a trailing line feed', () => `${idOf(12)}\n`, '400 invalid_envelope'],
   ])('%s', async (_, id, outcome) => {
     expect(outcomeOf(await rich.send(open, 'hello', { id: id() }))).toBe(outcome)
   })
@@ -172,13 +172,13 @@ describe('spec 11.7: DM size 4000 characters and 16 KiB, board post size 16000 c
     expect(outcomeOf(await rich.send(to, body))).toBe(outcome)
   })
 
-  // A signed DM of 16 KiB would need more than four bytes a character.
+  // A signed DM of 16 KiB would need more than four bytes per character.
   test.each([
     ['DM', 16 * KIB, '202'],
     ['DM', 16 * KIB + 1, '413 message_too_large'],
     ['board post', 32 * KIB, '202'],
     ['board post', 32 * KIB + 1, '413 message_too_large'],
-  ])('of a sealed %s decoded bytes count: %i', async (kind, bytes, outcome) => {
+  ])('of a sealed %s, the decoded bytes count: %i', async (kind, bytes, outcome) => {
     const { body_enc: _enc, ...sealed } = await rich.sealed(open)
     const to = kind === 'DM' ? open.address : `board:${board}`
     const answer = await rich.post('/v2/messages', {
@@ -202,10 +202,10 @@ describe('spec 11.7: whole request: 96 KiB', () => {
 })
 
 describe('spec 11.7: initial message timestamp: at most 5 minutes in the past and at most 1 minute ahead', () => {
-  // services/messaging/src/domain/acceptance.test.ts is exact to the millisecond. Here time passes between this clock and
-  // the check.
+  // services/messaging/src/domain/acceptance.test.ts tests to the millisecond. Here, time passes between this clock and the
+  // check.
   test.each([
-    ['5 minutes ago, all but what it may take', -300_000 + QUICK_MS, '202'],
+    ['5 minutes ago, less the time that the request may take', -300_000 + QUICK_MS, '202'],
     ['more than 5 minutes ago', -300_001, '400 envelope_timestamp_out_of_range'],
     ['1 minute ahead', 60_000, '202'],
     ['more than 1 minute ahead', 60_001 + QUICK_MS, '400 envelope_timestamp_out_of_range'],
@@ -217,10 +217,10 @@ describe('spec 11.7: initial message timestamp: at most 5 minutes in the past an
 
 describe('spec 6.8, 11.7: message expiry', () => {
   test.each([
-    ['retention, where ttl is absent', undefined, 30 * DAY_SECONDS],
-    ['retention, where ttl is 0', 0, 30 * DAY_SECONDS],
-    ['ttl, where it is shorter', 30 * DAY_SECONDS - 60, 30 * DAY_SECONDS - 60],
-    ['retention, where ttl is longer', 31 * DAY_SECONDS, 30 * DAY_SECONDS],
+    ['the retention, if ttl is absent', undefined, 30 * DAY_SECONDS],
+    ['the retention, if ttl is 0', 0, 30 * DAY_SECONDS],
+    ['the ttl, if it is shorter', 30 * DAY_SECONDS - 60, 30 * DAY_SECONDS - 60],
+    ['the retention, if ttl is longer', 31 * DAY_SECONDS, 30 * DAY_SECONDS],
   ])('%s', async (_, ttl, seconds) => {
     const { body: message } = await withinOneSecond(async (now) => {
       const ts = new Date(now * 1000).toISOString()
@@ -290,14 +290,14 @@ describe('spec 11.7: membership records per board: 100', () => {
     const path = `/v2/boards/${(await got(owner.post('/v2/boards', { title: 'full', visibility: 'public' }))).body.id}`
     const roles = ['reader', 'writer', 'banned']
     const others: Agent[] = []
-    while (others.length < 100) others.push(...(await h.agents(20))) // not all at once, because a machine may be slow
+    while (others.length < 100) others.push(...(await h.agents(20))) // not all at once, because the machine may be slow
     for (const [at, other] of others.entries())
       await got(owner.put(`${path}/members/${other.id}`, { role: roles[at % roles.length] }))
     expect((await got(owner.get(`${path}/members`))).body.members).toHaveLength(101)
     for (const role of roles)
       expect(outcomeOf(await owner.put(`${path}/members/${last.id}`, { role }))).toBe('409 membership_limit')
     expect(outcomeOf(await last.put(`${path}/members/${last.id}`, { role: 'reader' }))).toBe('409 membership_limit')
-    // An existing record can change, and a removed one makes room.
+    // An existing record can still change, and removing one makes room.
     await got(owner.put(`${path}/members/${others[0]?.id}`, { role: 'writer' }))
     await got(owner.put(`${path}/members/${others[1]?.id}`, { role: 'none' }))
     expect(outcomeOf(await last.put(`${path}/members/${last.id}`, { role: 'reader' }))).toBe('200')
@@ -305,7 +305,7 @@ describe('spec 11.7: membership records per board: 100', () => {
 })
 
 describe('spec 11.1, 11.7: units and introductions per UTC day', () => {
-  /** A sealed message of this many KiB, at most 16, which costs as many units. */
+  /** A sealed message of this many KiB, at most 16. It costs as many units. */
   async function spend(agent: Agent, units: number): Promise<void> {
     for (let left = units; left > 0; left -= 16) {
       const { body_enc: _enc, ...sealed } = await agent.sealed(open)
@@ -314,7 +314,7 @@ describe('spec 11.1, 11.7: units and introductions per UTC day', () => {
     }
   }
 
-  /** A final refusal. The answer is 503 while earlier charges are not settled. */
+  /** Retries until the refusal is final. The answer is 503 while earlier charges are not settled. */
   function sendOrBeRefused(from: Agent, to: Agent): Promise<HttpAnswer> {
     const envelope = from.envelope(to)
     return untilAnswered(() => from.post('/v2/messages', envelope))

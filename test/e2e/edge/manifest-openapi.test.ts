@@ -1,4 +1,4 @@
-/** How the system describes itself: the discovery manifest, and the OpenAPI description compared with real answers. */
+/** The system's description of itself: the discovery manifest, and the OpenAPI description compared with real answers. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { Agent, call, type HttpAnswer } from '../../support/client/agent.ts'
 import { expectStamped } from '../../support/client/expect-answer.ts'
@@ -7,7 +7,7 @@ import { expectedManifest } from '../../support/description/manifest.ts'
 import { OPERATIONS, type SpecOperation } from '../../support/description/operations.ts'
 import { type Harness, startHarness } from '../../support/system/harness.ts'
 
-// All values differ from the defaults, so that a hard-coded number is noticed.
+// All values differ from the defaults, so that the test notices a hard-coded number.
 const CONFIGURED = {
   SVC_POW_DIFFICULTY: '3',
   SVC_RETENTION_DAYS: '12',
@@ -45,7 +45,7 @@ beforeAll(async () => {
   openapi = await call(h.place, 'GET', '/openapi.json')
   api = new ApiDescription(openapi.body as OpenApi)
   const [first, second] = await h.agents(2)
-  if (first === undefined || second === undefined) throw new Error('two agents were asked for')
+  if (first === undefined || second === undefined) throw new Error('two agents are needed')
   alice = first
   bob = second
   return () => h[Symbol.asyncDispose]()

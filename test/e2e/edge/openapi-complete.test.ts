@@ -1,6 +1,6 @@
 /**
- * The OpenAPI description is complete: it has every operation of the specification, and each parameter, header, body, status
- * and code with an example that fits. The check of answers against it finds every difference.
+ * The OpenAPI description is complete: it has every operation of the specification, and each parameter, header, body,
+ * status and code with a valid example. The check of answers against it finds every difference.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { ERRORS, type ErrorCode } from '@svc/contracts/errors.ts'
@@ -46,7 +46,7 @@ describe('spec 1.4: the description is complete', () => {
     expect(names.toSorted()).toEqual(SPECIFIED.toSorted())
   })
 
-  test.each(SPECIFIED)('spec 12.1: %s: has a name, says who may call it, and answers a success', (name) => {
+  test.each(SPECIFIED)('spec 12.1: %s: has a name, says who may call it, and has an answer for success', (name) => {
     const [operation] = described().flatMap((one) => (one.name === name ? [one.operation] : []))
     expect(operation?.operationId).toMatch(/^[a-z]+[A-Z]\w+$/)
     expect(operation?.security.length).toBeGreaterThan(0)
@@ -117,7 +117,7 @@ describe('spec 1.4: the description is complete', () => {
 })
 
 describe('every answer in a test is checked against the description', () => {
-  /** A sent message and its answer, as on the wire. */
+  /** A sent message and its answer, as sent over the network. */
   async function exchangeOfAMessage(): Promise<{ request: SentRequest; answer: SeenAnswer }> {
     const body = JSON.stringify(alice.envelope(bob))
     const { status, headers, text } = await alice.post('/v2/messages', body)
@@ -160,7 +160,7 @@ describe('every answer in a test is checked against the description', () => {
     ['another status', () => ({ answer: { status: 201 } })],
     ['a code of another operation', () => ({ answer: { status: 409, text: error('name_taken') } })],
     ['a code of another status', () => ({ answer: { status: 400, text: error('id_conflict') } })],
-    ['a code that nobody knows', () => ({ answer: { status: 400, text: error('other') } })],
+    ['an unknown code', () => ({ answer: { status: 400, text: error('other') } })],
     ['no X-Request-Id', ({ answer }) => ({ answer: { headers: without(answer.headers, 'x-request-id') } })],
     ['no Date', ({ answer }) => ({ answer: { headers: without(answer.headers, 'date') } })],
     ['no Retry-After', () => ({ answer: { status: 503, text: error('unavailable') } })],

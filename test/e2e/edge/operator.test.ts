@@ -20,7 +20,7 @@ const SECRET = '0123456789abcdef0123456789abcdef'
 
 let h: Harness
 let receiver: WebhookReceiver
-/** A superuser connection, to read the books and to break them. */
+/** A superuser connection, for reading and breaking the books. */
 let admin: postgres.Sql
 
 beforeAll(async () => {
@@ -62,7 +62,7 @@ function setWebhook(agent: Agent, path: string): Promise<HttpAnswer> {
   return got(agent.put('/v2/webhook', { url: receiver.urlFor(path), secret: SECRET }))
 }
 
-/** All rows of a table, to check that a dry run changes none of them. */
+/** All rows of a table, to prove that a dry run changes none of them. */
 async function contentsOf(table: string): Promise<string> {
   const rows = await admin<{ row: string }[]>`select t::text as row from ${admin(table)} t order by 1`
   return rows.map(({ row }) => row).join('\n')
@@ -71,7 +71,7 @@ async function contentsOf(table: string): Promise<string> {
 describe('svc admin status', () => {
   test('services with their processes, versions, rates and lags', async () => {
     const [ben] = await h.agents(1)
-    // a report leaves out processes that answer slowly, so retry
+    // a report leaves out processes that answer too slowly, so retry
     await eventually(async () => {
       let looking = true
       const run = operate('status', '--json').finally(() => {
@@ -124,7 +124,7 @@ describe('svc admin status', () => {
     await h.system.start('stream-1')
   })
 
-  test('a login that NATS refuses is an error, not retried for ever', async () => {
+  test('a login that NATS refuses is an error, and is not retried', async () => {
     const url = new URL(h.system.nats.urlFor('admin'))
     url.password = 'nwrong'
     const { exitCode, stderr } = await svc(['admin', 'status'], { env: { SVC_NATS_URL: url.href } })
@@ -228,7 +228,7 @@ describe('svc admin jobs', () => {
     expect(await documentOf('jobs', 'retry', '--message', 'another-message')).toEqual({ jobs: 0, dry_run: false })
     expect(await retry()).toEqual({ jobs: 1, dry_run: false })
     await eventually(() => receiver.at('/broken').length === ATTEMPTS + 1)
-    // the same delivery id with the same bytes
+    // the same delivery id, with the same bytes
     const [first, last] = [receiver.at('/broken')[0], receiver.at('/broken').at(-1)]
     expect(last?.headers['x-svc-delivery-id']).toBe(first?.headers['x-svc-delivery-id'])
     expect(last?.headers['x-svc-message-id']).toBe(body.msg_id)
@@ -262,13 +262,13 @@ describe('svc admin purge', () => {
     const [anna, ben] = await friends()
     const messages = 3
     for (let sent = 0; sent < messages; sent += 1) await got(anna.send(ben))
-    // The purge loop finds these messages too, within seconds. Either may remove them, but each is removed once.
+    // The purge loop also finds these messages within seconds. Either may remove them, but each is removed only once.
     const ids = (await admin`select id from messaging.messages where sender = ${anna.id}`).map(({ id }) => String(id))
     expect(ids).toHaveLength(messages)
     await expireMessages(admin, ids, DEFAULTS.retentionDays * 86_400)
     const would = await documentOf('purge', '--dry-run')
     expect(Number(would.partitions)).toBeLessThanOrEqual(1)
-    // a partition that somebody reads at the moment is left for the next pass
+    // a partition that is being read is left for the next pass
     await eventually(async () => {
       expect(Number((await documentOf('purge')).partitions)).toBeLessThanOrEqual(1)
       expect(await admin`select from messaging.messages where sender = ${anna.id}`).toHaveLength(0)
@@ -298,7 +298,7 @@ describe('svc admin verify', () => {
   let ben: Agent
 
   beforeAll(async () => {
-    // one of each kind of operation in the books
+    // the books contain one operation of each kind
     ;[anna, ben] = await h.agents(2)
     await got(anna.send(ben, 'a request'))
     await got(ben.put(`/v2/contacts/${anna.id}`, { state: 'accepted' }))
@@ -326,7 +326,7 @@ describe('svc admin verify', () => {
   })
 
   test('old charges are summed page by page, and compared with the counters too', async () => {
-    // moves the charges back by more than a minute, unless the day is younger
+    // moves the charges back by more than a minute, unless the day is younger than that
     await admin`
       update budget.reservations set deadline_ms = deadline_ms - least(
         90000, (extract(epoch from now() at time zone 'UTC' - date_trunc('day', now() at time zone 'UTC')) * 500)::bigint
@@ -336,7 +336,7 @@ describe('svc admin verify', () => {
     const { exitCode, wrong } = await verified()
     await admin`update budget.accounts set used_units = used_units - 1 where agent_id = ${ben.id}`
     expect([exitCode, wrong.map(({ rule }) => rule)]).toEqual([5, ['units of today']])
-    // an account whose counters are for another day than its charge
+    // an account whose counters belong to another day than its charge
     const day = await admin`
       update budget.accounts set day = day - 1 where agent_id = ${ben.id} returning used_introductions, credits_drawn`
     expect(day).toHaveLength(1)
@@ -359,7 +359,7 @@ describe('svc admin verify', () => {
     await untilResolved(admin)
   })
 
-  /** Breaks the books and repairs them. */
+  /** Breaks the books, and later repairs them. */
   const BREACHES: readonly (readonly [name: string, rule: string, break_: () => Promise<() => Promise<unknown>>])[] = [
     [
       'units that were charged without an effect',
@@ -370,7 +370,7 @@ describe('svc admin verify', () => {
       },
     ],
     [
-      'credits that nobody granted',
+      'credits that were never granted',
       'credit balance',
       async () => {
         await admin`update budget.accounts set credit_balance = credit_balance + 1 where agent_id = ${anna.id}`
@@ -399,7 +399,7 @@ describe('svc admin verify', () => {
       },
     ],
     [
-      'a reservation that nobody resolves',
+      'a reservation that is never resolved',
       'overdue reservation',
       async () => {
         await admin`
@@ -419,7 +419,7 @@ describe('svc admin verify', () => {
       },
     ],
     [
-      'a message that cost something else',
+      'a message whose charge has another amount',
       'cost of a message',
       async () => {
         const rows = await admin`
@@ -460,7 +460,7 @@ describe('svc admin verify', () => {
       },
     ],
     [
-      'an entry that is lost',
+      'a lost entry',
       'messages with their entries',
       async () => {
         const rows = await admin`
@@ -477,7 +477,7 @@ describe('svc admin verify', () => {
       },
     ],
     [
-      'an entry of nothing',
+      'an entry without a message',
       'entries with their messages',
       async () => {
         await admin`

@@ -1,4 +1,4 @@
-/** Single resources while a service that they need is down, and when it is back. */
+/** Single resources while a service that they need is down, and after it is back. */
 import type { Settings } from '@svc/contracts/resources.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Agent, call, type HttpAnswer } from '../../support/client/agent.ts'
@@ -14,7 +14,7 @@ import { type Current, costOf, current, PATCHES, usedUnits } from '../agents/set
 
 /** The cost of a board and two additions. */
 const DAILY_FREE_UNITS = 12
-/** A 503 comes within 5 s; the rest is for a busy machine. */
+/** A 503 comes within 5 s; the rest of the time is for a busy machine. */
 const REFUSED_LIMIT_MS = 9_000
 const MESSAGING = ['messaging-1', 'messaging-2']
 const BUDGET = ['budget-1', 'budget-2']
@@ -37,7 +37,7 @@ async function start(...names: string[]): Promise<void> {
   await Promise.all(names.map((name) => h.system.start(name)))
 }
 
-/** Uses up the free units of the day, with settings. */
+/** Uses up the day's free units by changing settings. */
 async function exhaust(agent: Agent): Promise<void> {
   for (let discoverable = true; (await usedUnits(agent)) < DAILY_FREE_UNITS; discoverable = !discoverable) {
     expect(await agent.patch('/v2/me', { discoverable })).toMatchObject({ status: 200 })
@@ -80,7 +80,7 @@ describe('spec 3.17: with messaging down', () => {
     await kill(...MESSAGING)
     const since = performance.now()
     expectError(await revoke(agent), 503, 'unavailable')
-    expect(performance.now() - since).toBeLessThan(9_000) // within 5 s; the rest is for a busy machine
+    expect(performance.now() - since).toBeLessThan(9_000) // within 5 s; the rest of the time is for a busy machine
     const found = await call(h.place, 'GET', `/v2/agents/${agent.name}`)
     expect(found).toMatchObject({ status: 200, body: { revoked: true } })
     for (const url of h.system.urls) expectError(await agent.get('/v2/me', { url }), 401, 'signer_revoked')
@@ -94,7 +94,7 @@ describe('spec 11.2: with the budget service down', () => {
   test('spec 11.2: closing the inbox and changing nothing work; anything else is 503 within 5 s and changes nothing', async () => {
     const [agent, exhausted] = await h.agents(2)
     await exhaust(exhausted)
-    // Waits for a final refusal. Then its earlier charges are settled, and the kill leaves none of them reserved.
+    // Wait for a final refusal. By then its earlier charges are settled, and the kill leaves none of them reserved.
     await eventually(async () => (await exhausted.patch('/v2/me', { inbox_policy: 'open' })).status === 429)
     await kill(...BUDGET)
 
@@ -123,7 +123,7 @@ describe('spec 11.2: with the budget service down', () => {
         expect(await current(caller)).toEqual(before)
       }
     }
-    // The inbox is closed in messaging, too.
+    // The inbox is closed in messaging too.
     expectError(await exhausted.send(agent), 403, 'admission_denied')
 
     await start(...BUDGET)
@@ -166,7 +166,7 @@ describe('spec 11.2: with the budget service down', () => {
 })
 
 describe('spec 3.7: consumed nonces are stored durably', () => {
-  test('spec 3.7: a nonce stays used when every process of identity and both gateways were killed', async () => {
+  test('spec 3.7: a nonce stays used after every process of identity and both gateways were killed', async () => {
     const [alice] = await h.agents(1)
     const request = draft(alice)
     expect(await send(request)).toMatchObject({ status: 200 })

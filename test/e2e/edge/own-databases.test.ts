@@ -1,4 +1,4 @@
-/** Every service with a database of its own (docs/operating/scale.md): nothing works because two schemas share a database. */
+/** Gives every service its own database (docs/operating/scale.md), to prove that nothing depends on two schemas in one database. */
 import { STORES, type StoreName } from '@svc/local/topology.ts'
 import { expect, test } from 'vitest'
 import { svc } from '../../../libs/cli/test/run.ts'

@@ -1,4 +1,4 @@
-/** Request rates, the clients that they count, and browsers of configured origins. */
+/** Request rates, how clients are counted, and browsers of configured origins. */
 import { randomBytes } from 'node:crypto'
 import { createKeyPair } from '@svc/svc1/key-pair.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -11,13 +11,13 @@ import { eventually } from '../../support/eventually.ts'
 import { type Harness, startHarness } from '../../support/system/harness.ts'
 import type { TestProcess } from '../../support/system/processes.ts'
 
-/** Also enough for the health requests of one client until the system is up. */
+/** Also enough for one client's health requests until the system is up. */
 const BURST = 20
 const REGISTRATION_BURST = 4
-/** Seconds until one request is allowed again: longer than a test runs, so counts are exact. */
+/** Seconds until one more request is allowed. This is longer than a test runs, so counts are exact. */
 const SECONDS_EACH = 500
 const REGISTRATION_SECONDS_EACH = 250
-/** A log line appears at most this long after its event. */
+/** A log line appears within this time after its event. */
 const LOG_LIMIT_MS = 5_000
 const TRUSTED = '127.0.0.1,10.0.0.0/8,2001:db8:ffff::/48'
 const ORIGIN = 'https://app.example'
@@ -25,7 +25,7 @@ const ORIGIN = 'https://app.example'
 let h: Harness
 /** A gateway that trusts forwarded addresses from this machine, so that a test can act as many clients. */
 let trusting: string
-/** A second gateway that trusts them. */
+/** A second such gateway. */
 let alsoTrusting: string
 let strict: string
 let alice: Agent
@@ -68,8 +68,8 @@ function knowsTheOthers(gateway: TestProcess): boolean {
 }
 
 /**
- * For rules that hold while gateways hear each other within a second. On a busy machine a gateway may miss others and
- * log that it knows fewer. An attempt during that time proves nothing and is retried.
+ * For rules that hold while gateways hear each other within a second. On a busy machine, a gateway may miss others and log
+ * that it knows fewer. An attempt during such a time proves nothing and is repeated.
  */
 async function together(attempt: () => Promise<void>): Promise<void> {
   for (;;) {
@@ -97,7 +97,7 @@ function from(forwardedFor: string, request: Partial<Exchange> = {}, url = trust
   return exchange(url, { target: '/v2/agents', ...request, headers })
 }
 
-/** Sends `count` requests at once. @returns how many were not refused for their rate. */
+/** Sends `count` requests at once. @returns how many of them were not refused for their rate. */
 async function admitted(count: number, request: (at: number) => Promise<HttpAnswer>): Promise<number> {
   const answers = await Promise.all(Array.from({ length: count }, (_, at) => request(at)))
   for (const answer of answers) if (answer.status === 429) expectError(answer, 429, 'rate_limited')
@@ -160,7 +160,7 @@ describe('spec 3.15: requests of one client address', () => {
 describe('spec 3.15: challenges and registrations together', () => {
   const body = JSON.stringify({ pubkey: ABSENT_PUBKEY })
 
-  test('spec 3.15: have a smaller burst of their own', async () => {
+  test('spec 3.15: have their own smaller burst', async () => {
     await together(async () => {
       const client = newClient()
       const challenge = (): Promise<HttpAnswer> => from(client, { ...askForChallenge, body })
@@ -169,7 +169,7 @@ describe('spec 3.15: challenges and registrations together', () => {
       const refused = await from(client, register)
       expectError(refused, 429, 'rate_limited')
       expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(REGISTRATION_SECONDS_EACH)
-      // other requests of the same client still work
+      // other requests of this client still work
       expect(await from(client)).toMatchObject({ status: 200 })
     })
   })
@@ -221,7 +221,7 @@ describe('spec 3.15: limits hold over several gateways together, within 20 %', (
       await together(async () => {
         const client = newClient()
         await exhaust(client)
-        // Gateways may admit only a fifth of the burst before they ask each other.
+        // Gateways may admit only a fifth of the burst before they consult each other.
         expect(await admitted(BURST, () => from(client, {}, alsoTrusting))).toBeLessThanOrEqual(0.2 * BURST)
       })
     }
@@ -232,7 +232,7 @@ describe('spec 3.15: limits hold over several gateways together, within 20 %', (
     await together(async () => {
       const client = newClient()
       const count = await admitted(BURST - 2, (at) => from(client, { ...askForChallenge, body }, both(at)))
-      expect(count).toBe(REGISTRATION_BURST) // a fifth of it is less than one
+      expect(count).toBe(REGISTRATION_BURST) // a fifth of this burst is less than one request
     })
   })
 })

@@ -1,6 +1,6 @@
 /**
- * Checks of the HTTP edge before any service is called: sizes, types, JSON, queries, paths, methods and broken HTTP. Every variant
- * of each check is a row of services/gateway/test/http/http.test.ts, or of a table beside the code.
+ * Checks of the HTTP edge that run before any service is called: sizes, types, JSON, queries, paths, methods and broken
+ * HTTP. services/gateway/test/http/http.test.ts, or a table beside the code, has every variant of each check.
  */
 import { once } from 'node:events'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -27,13 +27,13 @@ let url: string
 beforeAll(async () => {
   h = await shareHarness('usual')
   const [first] = await h.agents(1)
-  if (first === undefined) throw new Error('one agent was asked for')
+  if (first === undefined) throw new Error('one agent is needed')
   alice = first
   url = h.place.url
   return () => h[Symbol.asyncDispose]()
 })
 
-/** A correct call of the operation by alice. The things that it names do not exist. */
+/** A correct call of the operation by alice. It names things that do not exist. */
 function rightDraft(operation: SpecOperation, changes: Partial<Draft> = {}): Draft {
   // a registration or a challenge is signed by the key in its body (spec 3.8)
   const body = bodyTextOf(operation)?.replace(/"ed25519:[0-9a-f]{64}"/, JSON.stringify(alice.pubkey))
@@ -64,7 +64,7 @@ describe('spec 3.9, 4.3: 413 body_too_large', () => {
     const { socket } = connection
     connection.write(`${HEAD}content-length: 1000000000\r\n\r\n`)
     const block = Buffer.alloc(64 * 1024, ' ')
-    const limit = 100 * 1024 * 1024 // far more than the buffers between client and gateway hold
+    const limit = 100 * 1024 * 1024 // far more than fits into the buffers between client and gateway
     let accepted = 0
     while (!socket.destroyed && accepted < limit) {
       if (!socket.write(block)) await Promise.race([once(socket, 'drain').catch(() => {}), connection.ended])
@@ -94,17 +94,17 @@ describe('spec 3.10, 4.3: 415 unsupported_media_type', () => {
 })
 
 describe('spec 2.5: 400 invalid_json', () => {
-  // Every form is a row of libs/envelope/src/i-json.test.ts.
+  // libs/envelope/src/i-json.test.ts has every form.
   test.each<[string, string | Uint8Array]>([
     ['half an object', '{"pubkey":'],
-    ['a member twice, one of them escaped', '{"a":1,"\\u0061":1}'],
+    ['a repeated member, once with an escape', '{"a":1,"\\u0061":1}'],
     ['a lone surrogate in a name', '{"\\ud800":1}'],
     ['__proto__, deep inside', '{"a":[{"__proto__":1}]}'],
     ['a byte order mark', Uint8Array.of(0xef, 0xbb, 0xbf, 0x7b, 0x7d)],
     ['1e400', '{"a":1e400}'],
     ['65 levels of arrays', '['.repeat(65) + ']'.repeat(65)],
-    ['80,000 levels that nobody closes', '['.repeat(80_000)],
-    ['a byte that UTF-8 has not', Uint8Array.of(0x22, 0xff, 0x22)],
+    ['80,000 levels that are never closed', '['.repeat(80_000)],
+    ['a byte that never occurs in UTF-8', Uint8Array.of(0x22, 0xff, 0x22)],
   ])('spec 2.5: %s', async (_, body) => {
     const headers = { 'content-type': 'application/json' }
     expectError(await exchange(url, { method: 'POST', target: '/v2/challenges', headers, body }), 400, 'invalid_json')
@@ -272,5 +272,5 @@ describe('spec 3.14: every answer', () => {
 })
 
 function none(): never {
-  throw new Error('there was no answer')
+  throw new Error('there is no answer')
 }

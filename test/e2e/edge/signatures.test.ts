@@ -33,7 +33,7 @@ const used = freshNonce()
 beforeAll(async () => {
   h = await shareHarness('usual')
   const [first, second, third] = await h.agents(3)
-  if (first === undefined || second === undefined || third === undefined) throw new Error('three agents were asked for')
+  if (first === undefined || second === undefined || third === undefined) throw new Error('three agents are needed')
   alice = first
   bob = second
   revoked = third
@@ -52,12 +52,12 @@ async function use(request: Draft, status: number): Promise<HttpAnswer> {
   return answer
 }
 
-/** Both gateways, beginning with this one. */
+/** Both gateways, starting with this one. */
 function gatewaysFrom(at: number): readonly string[] {
   return [...h.system.urls.slice(at), ...h.system.urls.slice(0, at)]
 }
 
-/** Another encoding of the same signature, or another signature. */
+/** A different encoding of the same signature, or a different signature. */
 function editSignature(change: (base64: string) => string): Draft['edit'] {
   return (headers) => {
     const [, head = '', base64 = ''] = /^(SVC [^:]+:)(.*)$/.exec(headers[AUTHORIZATION] ?? '') ?? []
@@ -84,17 +84,17 @@ describe('a correct request', () => {
     ['a query, in the order in which it was signed', () => ({ target: '/v2/contacts?limit=5&after=a' })],
     ['the same query in the other order', () => ({ target: '/v2/contacts?after=a&limit=5' })],
     [
-      'percent-encoding where none is needed',
+      'percent-encoding that is not needed',
       () => ({ target: `/v2/agents/%${Buffer.from(alice.name.slice(0, 1)).toString('hex')}${alice.name.slice(1)}` }),
     ],
-    ['a query with nothing in it', () => ({ target: '/v2/me?' })],
+    ['an empty query', () => ({ target: '/v2/me?' })],
     ['a body', () => ({ method: 'PATCH', body: '{}' })],
     ['the longest nonce', () => ({ nonce: freshNonce(64) })],
     [
       'another Host header: the authority is the one that the manifest announces',
       () => ({ edit: replace('host', 'elsewhere.example') }),
     ],
-    ['the gateway that has another port than the authority', () => ({ url: h.system.urls[1] ?? '' })],
+    ['a gateway whose port differs from that of the authority', () => ({ url: h.system.urls[1] ?? '' })],
   ])('spec 3.3: %s', async (_, changes) => {
     const answer = await use(draft(alice, changes()), 200)
     expectStamped(answer)
@@ -107,15 +107,15 @@ describe('a correct request', () => {
     expect(await exchange(alice.place.url, { method, target, headers, body })).toMatchObject({ status: 200 })
   })
 
-  test('spec 3.3: the bytes of a body are hashed in any encoding, also if the body is then refused', async () => {
+  test('spec 3.3: the bytes of a body are hashed in any encoding, even if the body is then refused', async () => {
     const request = draft(alice, { method: 'PATCH', body: Uint8Array.of(0xff, 0xfe, 0x00) })
     expectError(await send(request), 400, 'invalid_json')
   })
 })
 
-// The forms of each header are rows of libs/svc1/src/headers.test.ts and services/gateway/test/auth/signature.test.ts.
+// libs/svc1/src/headers.test.ts and services/gateway/test/auth/signature.test.ts have every form of each header.
 describe('spec 2.4, 3.2: header syntax', () => {
-  test('spec 3.2, 4.3: 401 unauthenticated: Authorization twice, the second of another kind', async () => {
+  test('spec 3.2, 4.3: 401 unauthenticated: Authorization twice, the second of another scheme', async () => {
     const edit = replace(AUTHORIZATION, (right) => [right, 'Basic eDp5'])
     expectError(await send(draft(alice, { edit })), 401, 'unauthenticated')
   })
@@ -188,8 +188,8 @@ describe('spec 3.7: nonces', () => {
   })
 
   test.each<[string, number, () => Partial<Draft> | Promise<Partial<Draft>>]>([
-    ['400, a body that is no JSON', 400, () => ({ method: 'PATCH', body: '{' })],
-    ['404, a message that is not there', 404, () => ({ target: '/v2/messages/absent-message' })],
+    ['400, a body that is not JSON', 400, () => ({ method: 'PATCH', body: '{' })],
+    ['404, a message that does not exist', 404, () => ({ target: '/v2/messages/absent-message' })],
     [
       '409, an id that was used for another envelope',
       409,
@@ -215,7 +215,7 @@ describe('spec 3.7: nonces', () => {
     ['its timestamp was out of range', () => ({ timestamp: unixSeconds() - 120 })],
     ['its body was over 96 KiB', () => ({ method: 'PATCH', body: ' '.repeat(98_305) })],
     [
-      'somebody else had signed it',
+      'it was signed by another agent',
       () => ({ signer: bob, edit: replace(AUTHORIZATION, (right) => right.replace(/ .*:/, ` ${alice.id}:`)) }),
     ],
   ])('spec 3.7: a request that failed verification does not use its nonce: %s', async (_, changes) => {
@@ -256,7 +256,7 @@ describe('spec 3.7: nonces', () => {
   })
 })
 
-// Every pair of errors is a row of services/gateway/test/auth/signature.test.ts.
+// services/gateway/test/auth/signature.test.ts has every pair of errors.
 describe('spec 3.5: each check', () => {
   type Put = (right: Partial<Draft>) => Partial<Draft>
   const faults: [string, number, string, Put][] = [
@@ -273,7 +273,7 @@ describe('spec 3.5: each check', () => {
     ['a revoked signer', 401, 'signer_revoked', (right) => ({ ...right, signer: revoked })],
     ['a used nonce', 409, 'nonce_replayed', (right) => ({ ...right, nonce: used })],
     ['an unknown path', 404, 'not_found', (right) => ({ ...right, target: '/v2/nothing' })],
-    ['a body that is no JSON', 400, 'invalid_json', (right) => ({ method: 'PATCH', body: '{', ...right })],
+    ['a body that is not JSON', 400, 'invalid_json', (right) => ({ method: 'PATCH', body: '{', ...right })],
   ]
   test.each(faults)('spec 3.5: %s alone: %d %s', async (_, status, code, put) => {
     expectError(await send(draft(alice, put({}))), status, code)
@@ -295,7 +295,7 @@ describe('spec 3.1: who needs a signature', () => {
     const body = bodyTextOf(operation)
     const sent = body === undefined ? {} : { body }
     expectError(await call(h.place, operation.method, targetOf(operation), sent), 401, 'unauthenticated')
-    // Neither of the other two headers is a credential.
+    // The other two headers are not credentials.
     const headers = { [TIMESTAMP]: String(unixSeconds()), [NONCE]: freshNonce() }
     expectError(
       await call(h.place, operation.method, targetOf(operation), { ...sent, headers }),
@@ -355,7 +355,7 @@ describe('spec 3.8: the key in the body', () => {
         }),
     ],
     [
-      'by the right key in the name of another one',
+      'by the right key in the name of another agent',
       401,
       'signature_invalid',
       () =>

@@ -59,7 +59,7 @@ describe('spec 9.1, 9.3: GET /v2/events', () => {
     expect((await got(alice.get('/v2/events'))).body).toEqual({ events: [], next_cursor: 0, retention_days: 30 })
   })
 
-  test('spec 9.2: only acceptance makes an event', async () => {
+  test('spec 9.2: only an acceptance makes an event', async () => {
     const [carol, dave] = await h.agents(2)
     await got(carol.put(`/v2/contacts/${dave.id}`, { state: 'blocked' }))
     await got(carol.patch('/v2/me', { inbox_policy: 'closed', discoverable: true }))
@@ -117,7 +117,7 @@ describe('spec 9.4: after', () => {
 })
 
 describe('spec 9.6: X-SVC-Earliest-Cursor and X-SVC-Latest-Cursor', () => {
-  test('without events, the earliest is the next cursor to come', async () => {
+  test('without events, the earliest cursor is that of the next event', async () => {
     const [carol, dave] = await h.agents(2)
     for (const query of ['', '?after=5']) {
       const answer = await got(carol.get(`/v2/events${query}`))
@@ -130,7 +130,7 @@ describe('spec 9.6: X-SVC-Earliest-Cursor and X-SVC-Latest-Cursor', () => {
     }
   })
 
-  test('Date is sent on every answer', async () => {
+  test('Date is on every answer', async () => {
     for (const path of ['/v2/events', '/v2/events?after=x', '/nothing']) {
       const askedMs = Date.now()
       const sentMs = Date.parse((await bob.get(path)).headers.get('date') ?? '')
@@ -177,7 +177,7 @@ test('spec 9.2, 9.3, 9.4, 9.6: the scenario of docs/vectors/cursors.json', async
   }
 })
 
-/** Plays steps of a scenario. An id is unique in the whole service, so each run adds a suffix to those of the file. */
+/** Plays the steps of a scenario. Ids are unique in the whole service, so each run adds a suffix to those of the file. */
 class Scene {
   private readonly agents: ReadonlyMap<string, Agent>
   private readonly suffix: string

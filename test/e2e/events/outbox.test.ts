@@ -1,4 +1,4 @@
-/** Every event is on the stream ACCEPTED, whatever happens to NATS and to the process that committed it. Source: ADR 20. */
+/** Every event reaches the stream ACCEPTED, whatever happens to NATS and to the process that committed it. Source: ADR 20. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent } from '../../support/client/agent.ts'
 import { got, outcomeOf } from '../../support/client/answers.ts'
@@ -9,7 +9,7 @@ import { type Harness, startHarness } from '../../support/system/harness.ts'
 import { ONE_OF_EACH } from '../../support/system/system.ts'
 
 let h: Harness
-/** Everybody who has received something. */
+/** All agents that have received something. */
 const recipients: Agent[] = []
 
 beforeAll(async () => {
@@ -37,7 +37,7 @@ async function eventsOf(agent: Agent): Promise<Event[]> {
   }
 }
 
-/** Waits until all events of all recipients, and nothing else, are on the stream. @returns what is on it. */
+/** Waits until the stream has all events of all recipients, and nothing else. @returns the content of the stream. */
 async function untilPublished(): Promise<AcceptedMessage[]> {
   const expected = new Map<string, { subject: string; event: Event }>()
   for (const agent of recipients) {
@@ -51,7 +51,7 @@ async function untilPublished(): Promise<AcceptedMessage[]> {
       expect(new Set(messages.map(({ messageId }) => messageId))).toEqual(new Set(expected.keys()))
       return messages
     },
-    { what: 'everything being on the stream' },
+    { what: 'all events being on the stream' },
   )
   for (const { subject, messageId, payload } of found) {
     expect(subject).toBe(expected.get(messageId)?.subject)
@@ -61,7 +61,7 @@ async function untilPublished(): Promise<AcceptedMessage[]> {
   return found
 }
 
-/** Leaves out fields that may have changed after the publication: the lane of a request, and whether it was acknowledged. */
+/** Leaves out fields that may have changed after publication: the lane of a request, and whether it was acknowledged. */
 function unmoved(event: Event | undefined): unknown {
   if (event === undefined) return undefined
   const { kind, message } = event
@@ -89,7 +89,7 @@ describe('ADR 20: one message for each log entry', () => {
     await Promise.all(others.map((other, at) => got(other.send(at % 2 === 0 ? open : shy, at))))
     await Promise.all(Array.from({ length: 40 }, (_, at) => got(alice.send(open, at))))
     await got(alice.post('/v2/messages', await alice.sealed(open, 'sealed')))
-    await got(shy.put(`/v2/contacts/${alice.id}`, { state: 'accepted' })) // a promotion is an entry as well
+    await got(shy.put(`/v2/contacts/${alice.id}`, { state: 'accepted' })) // a promotion is also an entry
     await got(alice.send(shy, 'after it'))
     const found = await untilPublished()
     expect(new Set(found.map(({ messageId }) => messageId)).size).toBe(found.length)
@@ -159,7 +159,7 @@ describe('ADR 20: while NATS fails and recovers', () => {
     if (times === 'once') expect(new Set(found.map(({ messageId }) => messageId)).size).toBe(found.length)
   })
 
-  test('wiped while nothing is sent: lost events are published again', async () => {
+  test('wiped while idle: lost events are published again', async () => {
     expect(recipients.length).toBeGreaterThan(3)
     await untilPublished()
     await h.system.nats.restart({ wipe: true })

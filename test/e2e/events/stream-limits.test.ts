@@ -1,4 +1,4 @@
-/** The end of streams, their number, and the release of their leases, with short times and low limits. Source: spec 9.7, 9.8, 9.9. */
+/** The end of streams, their number, and the release of their leases. Times are short and limits low. Source: spec 9.7, 9.8, 9.9. */
 import { measureOutbox } from '@svc/contracts/messaging.ts'
 import { measureStreams } from '@svc/contracts/stream.ts'
 import { createBus } from '@svc/nats/bus.ts'
@@ -17,9 +17,9 @@ import { ONE_OF_EACH } from '../../support/system/system.ts'
 const ROOM = 3
 const MAX_SECONDS = 4
 const STREAMS = ['stream-1', 'stream-2']
-/** For tests whose streams must stay open until the end of the test, even on a slow machine. */
+/** For tests whose streams must stay open to the end of the test, even on a slow machine. */
 const LASTING = { SVC_STREAM_MAX_SECONDS: '120' }
-/** A lease certainly lasts this long, even on a busy machine. */
+/** A lease lasts at least this long, even on a busy machine. */
 const LEASE_MS = 7_000
 
 let h: Harness
@@ -41,7 +41,7 @@ async function friends(): Promise<[Agent, Agent]> {
 
 let areLasting = false
 
-/** Restarts the processes once with long-lasting streams. */
+/** Restarts the processes once, with long-lasting streams. */
 async function letStreamsLast(): Promise<void> {
   if (areLasting) return
   await Promise.all(STREAMS.map((name) => h.system.kill(name)))
@@ -49,7 +49,7 @@ async function letStreamsLast(): Promise<void> {
   areLasting = true
 }
 
-/** Opens a stream as soon as there is room. */
+/** Opens a stream as soon as a slot is free. */
 async function opened(agent: Agent, url?: string): Promise<TestStream> {
   const stream = await eventually(async () => {
     const tried = await openEventStream(agent, '', url === undefined ? {} : { url })
@@ -62,7 +62,7 @@ async function opened(agent: Agent, url?: string): Promise<TestStream> {
 const answerOf = ({ status, headers, text }: TestStream) => ({ status, headers, text, body: JSON.parse(text) })
 
 describe('spec 9.7: when a stream sends a cursor', () => {
-  test('spec 9.7, 9.9: after each pause, and last before the server closes the stream at the end of its time', async () => {
+  test('spec 9.7, 9.9: after each pause, and before the server closes the stream at the end of its time', async () => {
     const [anna, ben] = await friends()
     const beganMs = Date.now()
     using stream = await opened(ben)
@@ -70,7 +70,7 @@ describe('spec 9.7: when a stream sends a cursor', () => {
     expect(await stream.over).toBe('ended')
     expect(Date.now() - beganMs).toBeGreaterThan(MAX_SECONDS * 1_000 - 200)
     const events = stream.frames.map(({ event, id }) => `${event} ${id}`)
-    // A process that was held up sends fewer heartbeats, and may send the message to a later stream.
+    // A stalled process sends fewer heartbeats, and may send the message to a later stream.
     expect(events.join()).toMatch(/^undefined undefined(,cursor 0)+(,message 1(,cursor 1)+)?$/)
   }, 90_000)
 
@@ -79,7 +79,7 @@ describe('spec 9.7: when a stream sends a cursor', () => {
     const sent: string[] = []
     const seen: string[] = []
     let cursor = 0
-    // if a stream ended before its whole round arrived, another stream follows
+    // if a stream ends before its whole round arrived, another one follows
     for (let round = 0; round < 3 || seen.length < sent.length; round += 1) {
       if (round < 3) sent.push((await got(anna.send(ben))).body.msg_id)
       using stream = await eventually(async () => {
@@ -99,9 +99,9 @@ describe('spec 9.7: when a stream sends a cursor', () => {
   })
 })
 
-test('clients that read nothing and stay connected hold their slots no longer than a stream lasts', async () => {
+test('clients that stay connected and read nothing hold their slots no longer than a stream lasts', async () => {
   const [anna, ben] = await friends()
-  // If this takes longer than the first stream lasts, the third stream gets its place. Then start over.
+  // If this takes longer than the first stream lasts, the third stream gets its slot. Start over in that case.
   using silent = new DisposableStack()
   await eventually(async () => {
     using opening = new DisposableStack()
@@ -130,7 +130,7 @@ describe('spec 9.8: capacity', () => {
     await letStreamsLast()
     const agents = await h.agents(2 * ROOM + 1)
     const streams: TestStream[] = []
-    // as many as fit into all processes together, whichever process is asked
+    // as many as all processes together have room for, whichever process is asked
     for (const agent of agents.slice(0, 2 * ROOM)) streams.push(await opened(agent))
     using refused = await openEventStream(agents[2 * ROOM] as Agent)
     expectError(answerOf(refused), 429, 'stream_capacity')
@@ -174,7 +174,7 @@ describe('a killed process frees its leases within 15 s', () => {
     const killedMs = Date.now()
     for (const stream of streams) expect(await stream.over).toBe('broken')
     await Promise.all(STREAMS.map((name) => h.system.start(name, LASTING)))
-    // it is unknown whether the killed processes still write, so both leases are taken
+    // it is unknown whether the killed processes still write, so both leases still count
     using refused = await openEventStream(ben)
     if (Date.now() - killedMs < LEASE_MS) expectError(answerOf(refused), 429, 'stream_limit')
     refused.close()
@@ -183,7 +183,7 @@ describe('a killed process frees its leases within 15 s', () => {
         const tried = await openEventStream(ben)
         return tried.status === 200 ? tried : false
       },
-      // the second value applies if the restart has used all of the time
+      // the second value applies if the restart took the whole time
       { timeoutMs: Math.max(15_000 - (Date.now() - killedMs), 5_000) },
     )
     await again.until('message')

@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => h[Symbol.asyncDispose]())
 
-/** A sender, and a recipient that accepts its messages into the inbox. */
+/** A sender, and a recipient that has accepted the sender as a contact. */
 async function friends(): Promise<[Agent, Agent]> {
   const [anna, ben] = await h.agents(2)
   await got(ben.put(`/v2/contacts/${anna.id}`, { state: 'accepted' }))
@@ -82,7 +82,7 @@ test('spec 9.7: two event types, retry first, the id of each is its cursor', asy
 
 test('spec 6.6: an envelope is delivered with its stored text, from history and live', async () => {
   const [anna, ben] = await friends()
-  // a number that is stored in another form than it was sent, characters that could break lines, and U+0000
+  // Includes a number that is stored in another form than it was sent, characters that could break lines, and U+0000.
   const body = { big: 1, text: 'a\nb\r\n\u2028 \u0000 : data: x', '': [] }
   for (const isLive of [false, true]) {
     using stream = isLive ? await opened(ben) : undefined
@@ -104,8 +104,8 @@ describe('spec 9.7: where a stream begins', () => {
     ['after=2', '?after=2', undefined, 3],
     ['after at the end', '?after=4', undefined, undefined],
     ['Last-Event-ID', '', '1', 2],
-    ['Last-Event-ID goes before after', '?after=1', '3', 4],
-    ['Last-Event-ID 0 goes before after', '?after=3', '0', 1],
+    ['Last-Event-ID takes precedence over after', '?after=1', '3', 4],
+    ['Last-Event-ID 0 takes precedence over after', '?after=3', '0', 1],
   ]
   let anna: Agent
   let ben: Agent
@@ -146,7 +146,7 @@ describe('spec 9.7: where a stream begins', () => {
     expectError(answerOf(stream), 400, 'invalid_request')
   })
 
-  test('a cursor beyond the log stays as it is: only later events come', async () => {
+  test('a cursor beyond the log stays unchanged: only later events come', async () => {
     using stream = await opened(ben, '?after=1000')
     expect(stream.last()).toBe(1000)
   })
@@ -157,7 +157,7 @@ test('spec 9.7: it requires a signature, and Last-Event-ID is no credential', as
   expectError(answer, 401, 'unauthenticated')
 })
 
-test('spec 9.6: the earliest cursor is the oldest retained event, or the next to come; the latest was the last appended', async () => {
+test('spec 9.6: the earliest cursor is that of the oldest retained event, or of the next one; the latest is that of the last appended event', async () => {
   const [anna, ben] = await friends()
   using empty = await opened(ben)
   expect(empty.headers.get('x-svc-earliest-cursor')).toBe('1')
@@ -172,7 +172,7 @@ test('spec 9.6: the earliest cursor is the oldest retained event, or the next to
 })
 
 describe('spec 9.4: skipped events', () => {
-  test('expired events, whose cursors are passed over', async () => {
+  test('expired events, whose cursors are skipped', async () => {
     const [anna, ben] = await friends()
     const short = await sendShort(anna, ben)
     const kept = await send(anna, ben)
@@ -240,7 +240,7 @@ describe('spec 9.5: an agent that left or was banned gets no new posts, and keep
     expect(stream.ids()).toEqual([first, direct])
     await other.until('message', 2)
     expect(other.ids()).toEqual([first, second])
-    // history also has the earlier events of boards that the agent may still read
+    // History also contains the earlier events of boards that the agent may still read.
     using again = await opened(rita)
     expect(again.ids()).toEqual(isKept ? [first, direct] : [direct])
   })

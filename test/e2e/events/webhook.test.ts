@@ -14,7 +14,7 @@ const SECRET = '0123456789abcdef0123456789abcdef'
 
 let h: Harness
 let receiver: WebhookReceiver
-/** As superuser, to check state that no answer shows. */
+/** A superuser connection, to check state that no answer shows. */
 let admin: postgres.Sql
 
 beforeAll(async () => {
@@ -25,7 +25,7 @@ beforeAll(async () => {
       SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS: receiver.host,
       SVC_WEBHOOK_BACKOFF_SECONDS: '0,0.1,0.1,0.1,0.1',
       NODE_EXTRA_CA_CERTS: receiver.caFile,
-      // Each test's senders are strangers to its receivers.
+      // The senders of each test are strangers to its receivers.
       SVC_DAILY_INTRODUCTIONS: '1000',
     },
   })
@@ -52,10 +52,7 @@ function idsAt(path: string): unknown[] {
   return receiver.at(path).map(({ headers }) => headers['x-svc-message-id'])
 }
 
-/**
- * Waits until this many deliveries have arrived and are settled. Then no delivery of an earlier publication is still to
- * come.
- */
+/** Waits until this many deliveries have arrived and are settled. After that, no delivery of an earlier publication can follow. */
 async function untilDelivered(agent: Agent, path: string, count: number): Promise<void> {
   await eventually(async () => {
     expect(receiver.at(path).length).toBeGreaterThanOrEqual(count)
@@ -137,7 +134,7 @@ describe('spec 12.1: PUT /v2/webhook, GET /v2/webhook, DELETE /v2/webhook', () =
     ['no secret', { url: 'https://example.com/' }],
     ['no URL', { secret: SECRET }],
     ['an undeclared member', { url: 'https://example.com/', secret: SECRET, events: [] }],
-    ['a URL that is no text', { url: 1, secret: SECRET }],
+    ['a URL that is not text', { url: 1, secret: SECRET }],
   ])('spec 2.7: %s is 400 invalid_request', async (_, body) => {
     const [bob] = await h.agents(1)
     expectError(await bob.put('/v2/webhook', body), 400, 'invalid_request')
@@ -149,7 +146,7 @@ describe('spec 10.5: the request', () => {
     const [alice, bob] = await openAgents(2)
     await setWebhook(bob, '/headers')
     const envelope = alice.envelope(bob, { text: 'ü \u0000 "{', number: 1 })
-    // Differs from the spelling of JSON.stringify, which is the one that is stored (spec 6.6).
+    // Spelled differently from JSON.stringify, whose spelling is stored (spec 6.6).
     const sent = JSON.stringify(envelope).replace('"number":1', '"number": 1.0e0')
     expect((await alice.post('/v2/messages', sent)).status).toBe(202)
     await eventually(() => receiver.at('/headers').length > 0)
@@ -191,7 +188,7 @@ describe('spec 10.4: jobs', () => {
     expect((await alice.post('/v2/messages', first)).body).toMatchObject({ duplicate: true })
     const second = alice.envelope(bob)
     await alice.post('/v2/messages', second)
-    // They may arrive in either order. A third would be pending beside them.
+    // They may arrive in either order. A third job would be pending beside them.
     await untilDelivered(bob, '/retry', 2)
     expect(idsAt('/retry').toSorted()).toEqual([first.id, second.id].toSorted())
   })
@@ -257,14 +254,14 @@ describe('spec 10.4: jobs', () => {
     await Promise.all(Array.from({ length: 5 }, () => alice.send(bob)))
     await eventually(() => held.length === 2)
     expect((await bob.post('/v2/me/revoke', { confirm_agent_id: bob.id })).status).toBe(200)
-    // The revocation waits for the deletion, but not for long, so the deletion may come later.
+    // The revocation waits for the deletion only briefly, so the deletion may come later.
     const configured = () =>
       admin`select from webhook.endpoints where agent_id = ${bob.id} and configuration is not null`
     await eventually(async () => (await configured()).length === 0)
     for (const respond of held) respond()
     expectError(await alice.send(bob), 404, 'recipient_unavailable')
     expectError(await bob.get('/v2/webhook'), 401, 'signer_revoked')
-    // Another agent's delivery, made and finished since, shows that workers had the time.
+    // Another agent's delivery, queued and finished since then, proves that the workers had time.
     const [carol] = await openAgents(1)
     await setWebhook(carol, '/carol')
     await carol.send(carol)

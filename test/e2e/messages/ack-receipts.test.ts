@@ -79,8 +79,8 @@ describe('spec 7.10, 7.13, 7.14: who may do what with a direct message', () => {
   })
 })
 
-describe('spec 7.16; ADR 22: everything that the caller cannot see is the same 404', () => {
-  test('to the byte, except the request id and the time', async () => {
+describe('spec 7.16; ADR 22: everything that the caller cannot see gets the same 404', () => {
+  test('byte for byte, except the request id and the time', async () => {
     const { msg_id } = (await got(sender.send(recipient))).body
     const ids = [
       msg_id,
@@ -138,7 +138,7 @@ describe('spec 7.13, 7.14: acknowledgement and receipt', () => {
     expect(answers.map(({ status, text }) => `${status} ${text}`)).toEqual(answers.map(() => '200 {"status":"acked"}'))
   })
 
-  test('it shows wherever the message is read, and makes no event', async () => {
+  test('every read shows the acknowledgement, and it makes no event', async () => {
     const [alice, bob] = await h.agents(2)
     const { msg_id } = (await got(alice.send(bob))).body
     const before = (await got(bob.get('/v2/events'))).body

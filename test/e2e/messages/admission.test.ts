@@ -9,7 +9,7 @@ import { ONE_OF_EACH } from '../../support/system/system.ts'
 let h: Harness
 
 beforeAll(async () => {
-  // low limits, so that one sender can meet every limit (see the order of errors)
+  // low limits, so that one sender can run into every limit (see the order of errors)
   h = await startHarness({
     replicas: { ...ONE_OF_EACH, messaging: 2, budget: 2, gateway: 2 },
     env: { SVC_DAILY_FREE_UNITS: '20', SVC_DAILY_HARD_LIMIT: '22', SVC_DAILY_INTRODUCTIONS: '3' },
@@ -22,7 +22,7 @@ type Contact = 'none' | 'accepted' | 'blocked'
 
 describe('spec 7.6: admission', () => {
   const DENIED = '403 admission_denied'
-  // One row for each outcome. services/messaging/src/domain/admission.test.ts has the whole table.
+  // One row per outcome. services/messaging/src/domain/admission.test.ts has the whole table.
   const rows: [policy: Policy, contact: Contact, pending: 'pending' | 'no request', outcome: string][] = [
     ['requests', 'none', 'no request', '202 requests'],
     ['requests', 'none', 'pending', '409 request_pending'],
@@ -100,7 +100,7 @@ describe('spec 7.6: admission', () => {
 })
 
 describe('spec 7.6: one unexpired pending request for each sender and recipient', () => {
-  test('of twenty concurrent ones over two gateways one is accepted, and only that one is paid', async () => {
+  test('of twenty concurrent requests over two gateways one is accepted, and only that one is paid', async () => {
     const [sender, recipient] = await h.agents(2)
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, at) =>
@@ -112,7 +112,7 @@ describe('spec 7.6: one unexpired pending request for each sender and recipient'
     expect((await recipient.get('/v2/inbox?lane=requests')).body.messages).toHaveLength(1)
   })
 
-  test('other pairs, and the other direction, have their own', async () => {
+  test('other pairs, and the other direction, have their own request', async () => {
     const [alice, bob, carol] = await h.agents(3)
     expect(laneOutcomeOf(await alice.send(carol))).toBe('202 requests')
     expect(laneOutcomeOf(await bob.send(carol))).toBe('202 requests')
@@ -122,25 +122,25 @@ describe('spec 7.6: one unexpired pending request for each sender and recipient'
   })
 })
 
-describe('spec 7.2: of two errors, the earlier one in the order is answered', () => {
+describe('spec 7.2: of two errors, the answer names the earlier one in the order', () => {
   interface Fault {
     name: string
     outcome: string
-    /** Two errors that need different values of the same member cannot be combined. */
+    /** Two errors cannot be combined if they need different values of the same member. */
     changes: (world: World) => Record<string, unknown>
   }
   interface World {
     sender: Agent
-    /** Has received messages of the sender before. */
+    /** Has already received messages from the sender. */
     known: Agent
     other: Agent
     takenId: string
     blocking: Agent
     closed: Agent
     contacts: Agent
-    /** Has an unanswered request of the sender. */
+    /** Has an unanswered request from the sender. */
     asked: Agent
-    /** Has an open inbox and has never met the sender. */
+    /** Has an open inbox, and does not know the sender. */
     newcomer: Agent
     revoked: Agent
   }
@@ -168,7 +168,7 @@ describe('spec 7.2: of two errors, the earlier one in the order is answered', ()
       changes: ({ newcomer }) => ({ to: newcomer.address }),
     },
     { name: 'ceiling', outcome: '429 hard_limit_reached', changes: () => ({ body: 'a'.repeat(2_047) }) },
-    // the sender has spent everything, so this error always applies
+    // the sender has no units left, so this error always applies
     { name: 'units', outcome: '429 budget_exhausted', changes: () => ({}) },
   ]
 
@@ -197,7 +197,7 @@ describe('spec 7.2: of two errors, the earlier one in the order is answered', ()
   })
 
   const pairs = faults.flatMap((first, at) => faults.slice(at + 1, -1).map((second) => ({ first, second })))
-  test('each with each later one', async () => {
+  test('each error with each later one', async () => {
     const tried = pairs.filter(({ first, second }) => !overlap(first.changes(world), second.changes(world)))
     expect(tried.length).toBeGreaterThan(100)
     const found = await Promise.all(
@@ -209,12 +209,15 @@ describe('spec 7.2: of two errors, the earlier one in the order is answered', ()
     expect(found).toEqual(tried.map(({ first, second }) => `${first.name}, ${second.name}: ${first.outcome}`))
   })
 
-  test('none of them has left a trace', async () => {
+  test('none of the refused messages has left a trace', async () => {
     expect(await spendingOf(world.sender)).toEqual({ units: 20, introductions: 3, credits: 0 })
     expect((await world.newcomer.get('/v2/events')).body.events).toEqual([])
   })
 
-  /** Sends a message that must be refused. Retries on 503: until the sender's charges are settled, no refusal is final (spec 3.17). */
+  /**
+   * Sends a message that must be refused. Retries after a 503, because no refusal is final until the sender's charges are
+   * settled (spec 3.17).
+   */
   function sendWith(changes: Record<string, unknown>): Promise<HttpAnswer> {
     const { sender, known } = world
     return untilAnswered(() => sender.post('/v2/messages', { ...sender.envelope(known), ...changes }))

@@ -59,7 +59,7 @@ describe('spec 9.3: fifty senders to one agent, while it reads', () => {
     exported = await exporting
   })
 
-  test('cursors are contiguous from 1, and none ever appeared late', () => {
+  test('cursors are contiguous from 1, and no event appeared late', () => {
     for (const events of followed) {
       expect(events.map(({ cursor }) => cursor)).toEqual(Array.from({ length: SENDERS * EACH }, (_, at) => at + 1))
     }
@@ -71,7 +71,7 @@ describe('spec 9.3: fifty senders to one agent, while it reads', () => {
     expect(second).toEqual(first)
   })
 
-  test('spec 7.9: an export that is read meanwhile misses nothing', () => {
+  test('spec 7.9: a concurrent export misses nothing', () => {
     expect(exported.toSorted()).toEqual(accepted.toSorted())
   })
 
@@ -80,7 +80,7 @@ describe('spec 9.3: fifty senders to one agent, while it reads', () => {
     expect(inbox).toEqual(idsOf((followed[0] ?? []).map(({ message }) => message)))
   })
 
-  /** Reads from its last cursor again and again, until it has everything that was sent before `stopped`. */
+  /** Reads from its last cursor repeatedly, until it has everything that was sent before `stopped`. */
   async function followEvents(agent: Agent, url: string, stopped: AbortSignal): Promise<Event[]> {
     const seen: Event[] = []
     for (let after = 0; ; ) {
@@ -93,7 +93,7 @@ describe('spec 9.3: fifty senders to one agent, while it reads', () => {
     }
   }
 
-  /** Follows `next_cursor`. At the end, when it is empty, reads the last page again. */
+  /** Follows `next_cursor`. When it is empty, reads the last page again. */
   async function followExport(agent: Agent, stopped: AbortSignal): Promise<string[]> {
     const seen: string[] = []
     let tail: string[] = []
@@ -102,7 +102,7 @@ describe('spec 9.3: fifty senders to one agent, while it reads', () => {
       const query = `limit=50${after}`
       const { body } = await got(untilAnswered(() => agent.get(`/v2/export?${query}`)))
       const page = idsOf(body.messages)
-      // The last page keeps its beginning, and only grows.
+      // The beginning of the last page never changes; the page only grows.
       expect(page.slice(0, tail.length)).toEqual(tail.slice(0, page.length))
       if (body.next_cursor === '') {
         if (last) return [...seen, ...page]
@@ -137,7 +137,7 @@ describe('spec 7.7: thirty requests are accepted while they arrive', () => {
     }
   })
 
-  test('spec 7.6: an agent that changes its contacts meanwhile blocks no others', async () => {
+  test('spec 7.6: an agent that changes its contacts does not block others meanwhile', async () => {
     const [busy] = await h.agents(1)
     await got(busy.patch('/v2/me', { inbox_policy: 'open' }))
     const others = await h.agents(20)
@@ -171,7 +171,7 @@ describe('spec 7.7: thirty requests are accepted while they arrive', () => {
   })
 })
 
-describe('spec 7.6: after the answer nothing more gets in', () => {
+describe('spec 7.6: once the answer is there, no more messages get in', () => {
   const MAX_ATTEMPTS = 5
   let admin: postgres.Sql
   beforeAll(() => {
@@ -223,13 +223,13 @@ describe('spec 7.6: after the answer nothing more gets in', () => {
       await Promise.all(flooding)
 
       expect(await positionsOf(recipient)).toEqual(arrived)
-      // Each sender got the true answer for each of its messages.
+      // Each sender got the right answer for each of its messages.
       expect(new Set(answers.map(outcomeOf))).toEqual(new Set(['202', refusal]))
       expect(arrived).toEqual(Array.from({ length: count('202') }, (_, at) => at + 1))
     }
   })
 
-  // The recipient has received messages and set contacts, or messaging has never heard of it.
+  // Either the recipient has received messages and set contacts, or messaging does not know it yet.
   const histories = [
     {
       history: 'an agent with a log',
@@ -239,7 +239,7 @@ describe('spec 7.6: after the answer nothing more gets in', () => {
   ]
   const waitingRows = rows.flatMap((row) => histories.map((history) => ({ ...row, ...history })))
   test.each(waitingRows)(
-    '$name by $history, while messages that were admitted before wait for their charge',
+    '$name by $history, while messages that were already admitted wait for their charge',
     async ({ refusal, shut, prepare }) => {
       await untilInTime(async () => {
         const [sender, recipient] = await h.agents(2)
@@ -248,7 +248,7 @@ describe('spec 7.6: after the answer nothing more gets in', () => {
         const before = await spendingOf(sender)
         const waiting = await withBudgetStopped(async () => {
           const waiting = Array.from({ length: 10 }, (_, at) => sendAt(at, sender, recipient))
-          // The first lookup decides these, and they are sent after the ten above.
+          // The first lookup decides these messages. They are sent after the ten above.
           for (let at = 0; at < 6; at += 1) {
             expect(outcomeOf(await sendAt(at, sender, recipient, { id: taken }))).toBe('409 id_conflict')
           }
@@ -285,12 +285,12 @@ describe('spec 7.6: after the answer nothing more gets in', () => {
     })
   })
 
-  /** Budget was stopped for longer than a request may take, which happens on a busy machine. */
+  /** Budget was stopped for longer than a request may take. This happens on a busy machine. */
   function isLate({ status }: HttpAnswer): boolean {
     return status === 503
   }
 
-  /** @param attempt returns false if it was too late to tell. */
+  /** @param attempt returns false if it was too late to prove anything. */
   async function untilInTime(attempt: () => Promise<boolean>): Promise<void> {
     for (let attempts = 1; !(await attempt()); attempts += 1) expect(attempts).toBeLessThan(MAX_ATTEMPTS)
   }
@@ -312,7 +312,7 @@ describe('spec 7.6: after the answer nothing more gets in', () => {
     return from.post('/v2/messages', from.envelope(to, gateway, changes), { url })
   }
 
-  /** `closed`, because a revoked agent cannot read any more. */
+  /** `closed`, because a revoked agent can no longer read anything. */
   async function positionsOf(recipient: Agent): Promise<number[]> {
     const rows = await admin<{ position: number }[]>`
       select position::int from messaging.messages where recipient = ${recipient.id} order by position`

@@ -10,9 +10,9 @@ import { type Harness, startHarness } from '../../support/system/harness.ts'
 import { ONE_OF_EACH } from '../../support/system/system.ts'
 
 const RETENTION_SECONDS = 30
-/** All messages must exist before the first of them expires. If that takes longer, they are made again with longer lives. */
+/** All messages must exist before the first of them expires. If creating them takes longer, they are created again with longer lives. */
 const TTLS_SECONDS = [4, 8, 16]
-/** Longer than a partition's period, a sixth of the retention, and the purge's interval of 5 s. */
+/** Longer than a partition's period, which is a sixth of the retention, plus the purge's interval of 5 s. */
 const PURGE_LIMIT_MS = 30_000
 
 let h: Harness
@@ -26,7 +26,7 @@ let erin: Agent
 let short: ReturnType<Agent['envelope']>
 let shortExpiresAt: number
 let member: string
-/** An answered request, which is in its log twice. It lives as short. */
+/** An answered request, which has two entries in its log. It also has a short life. */
 let promoted: string
 let long: ReturnType<Agent['envelope']>
 let longExpiresAt: number
@@ -40,7 +40,7 @@ beforeAll(async () => {
   for (const ttl of TTLS_SECONDS) {
     ;[alice, bob, carol, dave, erin] = await h.agents(5)
     await Promise.all([alice, bob].map((agent) => got(agent.patch('/v2/me', { inbox_policy: 'open' }))))
-    // `expires_at` is a whole second, so it may be up to a second early.
+    // `expires_at` is a whole second, so the message may expire up to a second early.
     const overMs = Date.now() + (ttl - 1) * 1000
     const isOver = (): boolean => Date.now() >= overMs
     try {
@@ -50,7 +50,7 @@ beforeAll(async () => {
     }
     if (!isOver()) return
   }
-  throw new Error('all that was made had expired before it was complete')
+  throw new Error('everything had expired before the setup was complete')
 })
 afterAll(async () => {
   await admin?.end()
@@ -79,7 +79,7 @@ async function makeAll(ttl: number): Promise<void> {
 }
 
 describe('spec 6.8: expired messages are excluded from reads at once', () => {
-  // All requests are made in the moment of expiry, before a purge can run.
+  // All requests are made right after the expiry, before a purge can run.
   let single: HttpAnswer[]
   let lists: Record<string, readonly ListedMessage[]>
   let threads: ListedMessage[][]
@@ -132,7 +132,7 @@ describe('spec 6.8: expired messages are excluded from reads at once', () => {
     thirdRequest = await alice.send(dave, 'and again')
   })
 
-  test('neither participant finds it by any operation on one message', () => {
+  test('neither participant finds it by an operation on a single message', () => {
     expect(single.map(outcomeOf)).toEqual(single.map(() => '404 not_found'))
   })
 
@@ -183,12 +183,12 @@ describe('spec 6.8: expired messages are excluded from reads at once', () => {
   })
 })
 
-describe('spec 7.4: a purged message leaves its id taken', () => {
+describe('spec 7.4: the id of a purged message stays taken', () => {
   test('during the purge and afterwards, an identical retry is 200 and everything else is 409', async () => {
     const outcomes: string[][] = []
     await eventually(
       async () => {
-        // A retry gets no other answer, even during the purge.
+        // The answer to a retry never changes, even during the purge.
         const answers = await Promise.all(
           [short, { ...short, body: 'other' }].map((envelope) =>
             untilAnswered(() => alice.post('/v2/messages', envelope)),
@@ -218,7 +218,7 @@ describe('spec 7.4: a purged message leaves its id taken', () => {
     expect(headers.get('x-svc-earliest-cursor')).toBe('3')
   })
 
-  test('its positions are not reused, and the earliest cursor moves', async () => {
+  test('positions of purged messages are not reused, and the earliest cursor moves', async () => {
     await eventually(async () => (await rowsOf(long.id)).messages === 0, {
       timeoutMs: Math.max(0, longExpiresAt * 1000 - Date.now()) + PURGE_LIMIT_MS,
       what: 'the purge',
@@ -231,7 +231,8 @@ describe('spec 7.4: a purged message leaves its id taken', () => {
     ).toEqual([msg_id])
     expect(after.body.next_cursor).toBe(before.body.next_cursor + 1)
     expect(Number(after.headers.get('x-svc-earliest-cursor'))).toBeGreaterThan(2)
-    // spec 9.6: a cursor older than the retention returns the rest. The next event may expire at any moment.
+    // spec 9.6: reading from a cursor that is older than the retention returns the rest. The next event may expire at any
+    // moment.
     const remaining = await got(bob.get('/v2/events?after=1'))
     expect(remaining.body.events[0].cursor).toBe(Number(remaining.headers.get('x-svc-earliest-cursor')))
   }, 90_000)
@@ -243,6 +244,6 @@ async function rowsOf(id: string): Promise<{ messages: number; entries: number; 
       (select count(*)::int from messaging.messages where id = ${id}) as messages,
       (select count(*)::int from messaging.entries where message = messaging.place_of(${id})) as entries,
       (select count(*)::int from messaging.ids where place >> 2 = messaging.place_of(${id})) as taken`
-  if (row === undefined) throw new Error('counts are always there')
+  if (row === undefined) throw new Error('the query always returns a row')
   return row
 }

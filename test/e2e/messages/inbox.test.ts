@@ -78,7 +78,7 @@ describe('spec 7.9: message lists are in order of arrival, oldest first, in page
     }
   })
 
-  test('a page may come from another gateway than the page before', async () => {
+  test('different pages may come from different gateways', async () => {
     const [first = '', second = ''] = h.system.urls
     const { body } = await reader.get('/v2/inbox?limit=10', { url: first })
     const next = await reader.get(`/v2/inbox?limit=10&after=${body.next_cursor}`, { url: second })
@@ -101,7 +101,7 @@ describe('spec 7.9: message lists are in order of arrival, oldest first, in page
     }
   })
 
-  test('messages that are acknowledged between two pages of unacked=true leave no gap', async () => {
+  test('acknowledging messages between two pages of unacked=true leaves no gap', async () => {
     const [alice, bob] = await h.agents(2)
     await got(bob.put(`/v2/contacts/${alice.id}`, { state: 'accepted' }))
     const ids: string[] = []
@@ -228,7 +228,7 @@ describe('spec 7.9: a page ends before its bytes pass 512 KiB', () => {
       const bytes = Buffer.byteLength(JSON.stringify(page.body.messages))
       expect(bytes).toBeLessThanOrEqual(PAGE_BYTES + 2)
       const next = pages[at + 1]?.body.messages[0]
-      // The next message would have passed the limit.
+      // The next message would have exceeded the limit.
       if (next !== undefined) expect(bytes + Buffer.byteLength(JSON.stringify(next))).toBeGreaterThan(PAGE_BYTES)
     }
   })

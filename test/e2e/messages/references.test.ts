@@ -11,7 +11,7 @@ let alice: Agent
 let bob: Agent
 let carol: Agent
 
-/** Ids by their role; sent once, by or to another agent as the name says. */
+/** Ids by their role. Each message is sent once, by or to another agent as its name says. */
 const ids: Record<string, string> = {}
 
 beforeAll(async () => {
@@ -61,7 +61,7 @@ describe('spec 6.9: from alice to bob', () => {
     expect(outcomeOf(await sendReferring('thread_id', target))).toBe(outcome)
   })
 
-  // A malformed id refers to nothing: the error is invalid_reference, not invalid_envelope (spec 6.1).
+  // A malformed id refers to nothing, so the error is invalid_reference, not invalid_envelope (spec 6.1).
   test.each(['', 'short', 'a'.repeat(81), 'with space', 'with\u0000nul', 'ünïcödé-id', "'; drop table --"])(
     '%j names nothing',
     async (id) => {
@@ -91,7 +91,7 @@ describe('spec 6.9: from alice to bob', () => {
     await untilSpent(before)
   })
 
-  test('spec 11.3: nor do twenty equal concurrent attempts, even if each gateway reserves ahead', async () => {
+  test('spec 11.3: twenty equal concurrent attempts cost nothing either, even if each gateway reserves ahead', async () => {
     const { urls } = h.system
     for (const url of urls) await got(alice.post('/v2/messages', alice.envelope(bob), { url }))
     const before = await spendingOf(alice)
@@ -105,10 +105,7 @@ describe('spec 6.9: from alice to bob', () => {
     await untilSpent(before)
   })
 
-  /**
-   * Released with the answer. If a gateway does not learn of the refusal in time, the reservation ends by itself, 12 s
-   * later.
-   */
+  /** Released with the answer. If a gateway learns of the refusal too late, its reservation ends by itself 12 s later. */
   async function untilSpent(spending: Spending): Promise<void> {
     await eventually(async () => expect(await spendingOf(alice)).toEqual(spending))
   }
@@ -179,7 +176,7 @@ describe('spec 7.12: listing by thread_id', () => {
   })
 
   test('in pages', async () => {
-    // A transaction that is still under way, here perhaps of another test file, can put an empty page at the end.
+    // A transaction that is still running, perhaps of another test file, can cause an empty last page.
     const found = await eventually(async () => {
       const ids: string[] = []
       let cursor: string | undefined
@@ -197,7 +194,7 @@ describe('spec 7.12: listing by thread_id', () => {
   })
 
   test.each(['not-there-at-all', 'x', '', 'a'.repeat(200), '%00', '%F0%9F%98%80'])(
-    'an id that names nothing gives an empty list: %j',
+    'an id of nothing gives an empty list: %j',
     async (id) => {
       for (const list of ['inbox', 'export']) {
         expect((await dave.get(`/v2/${list}?thread_id=${id}`)).body).toEqual({ messages: [], next_cursor: '' })

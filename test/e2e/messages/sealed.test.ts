@@ -27,7 +27,7 @@ const KEY = Buffer.alloc(32, 7).toString('base64')
 
 describe('spec 6.1: members of any envelope', () => {
   const rows: [string, Changes, string][] = [
-    ['as it should be', {}, '202'],
+    ['unchanged', {}, '202'],
     ['an undeclared member', { subject: 'hello' }, '400 invalid_request'],
     ['an undeclared member that is null', { lane: null }, '400 invalid_request'],
     ['a declared member in capitals', { TTL: 1 }, '400 invalid_request'],
@@ -40,7 +40,7 @@ describe('spec 6.1: members of any envelope', () => {
     ['id of 81', { id: 'a'.repeat(81) }, INVALID],
     ['id with a dot', { id: 'a.bcdefgh' }, INVALID],
     ['id with a letter beyond ASCII', { id: 'äbcdefghi' }, INVALID],
-    ['id with a line feed behind it', { id: 'abcdefgh\n' }, INVALID],
+    ['id with a trailing line feed', { id: 'abcdefgh\n' }, INVALID],
     ['id with a NUL', { id: 'abcd\u0000efgh' }, INVALID],
     ['no from', { from: undefined }, INVALID],
     ['from a number', { from: 1 }, INVALID],
@@ -58,7 +58,7 @@ describe('spec 6.1: members of any envelope', () => {
     ['ttl 1000', { ttl: 1000 }, '202'],
     ['ttl the largest safe integer', { ttl: Number.MAX_SAFE_INTEGER }, '202'],
     ['ttl past the safe integers', { ttl: 2 ** 53 }, '202'],
-    ['ttl past all calendars', { ttl: 1e300 }, '202'],
+    ['ttl beyond any calendar', { ttl: 1e300 }, '202'],
     ['ttl negative', { ttl: -1 }, INVALID],
     ['ttl a fraction', { ttl: 1.5 }, INVALID],
     ['ttl a string', { ttl: '60' }, INVALID],
@@ -126,7 +126,7 @@ describe('spec 6.1, 6.7: ts is a date-time (RFC 3339)', () => {
     ['no such month', `${now.getUTCFullYear()}-13-01T00:00:00Z`, INVALID],
     ['hour 24', `${tomorrow.toISOString().slice(0, 10)}T24:00:00Z`, INVALID],
     ['second 61', `${minute(now)}:61Z`, INVALID],
-    ['a line feed behind it', `${minute(now)}:00Z\n`, INVALID],
+    ['a trailing line feed', `${minute(now)}:00Z\n`, INVALID],
     ['digits that are not ASCII', `${minute(now)}:0٠Z`, INVALID],
     ['words', 'now', INVALID],
     ['nothing', '', INVALID],
@@ -164,14 +164,14 @@ describe('spec 6.1: either body and sig, or body_enc and ephemeral_pub', () => {
 describe('spec 2.4: base64 is padded and canonical', () => {
   const bytes = Buffer.alloc(64, 0xff)
   const rows: [string, 'sig' | 'body_enc' | 'ephemeral_pub', string, string][] = [
-    ['64 bytes, whatever they are: envelope signatures are for recipients', 'sig', SIG, '202'],
+    ['any 64 bytes: envelope signatures are for recipients', 'sig', SIG, '202'],
     ['63 bytes', 'sig', bytes.subarray(1).toString('base64'), INVALID],
     ['65 bytes', 'sig', Buffer.alloc(65).toString('base64'), INVALID],
     ['nothing', 'sig', '', INVALID],
     ['no padding', 'sig', SIG.replaceAll('=', ''), INVALID],
     ['half the padding', 'sig', SIG.replace('==', '='), INVALID],
-    ['the alphabet of URLs', 'sig', bytes.toString('base64').replaceAll('/', '_'), INVALID],
-    ['a line feed behind it', 'sig', `${SIG}\n`, INVALID],
+    ['the URL-safe alphabet', 'sig', bytes.toString('base64').replaceAll('/', '_'), INVALID],
+    ['a trailing line feed', 'sig', `${SIG}\n`, INVALID],
     ['white space within', 'sig', `${SIG.slice(0, 44)} ${SIG.slice(44)}`, INVALID],
     ['bits left over', 'sig', SIG.replace('w==', 'x=='), INVALID],
     ['hex', 'sig', Buffer.alloc(64).toString('hex'), INVALID],
@@ -183,7 +183,7 @@ describe('spec 2.4: base64 is padded and canonical', () => {
     ['nothing', 'body_enc', '', INVALID],
     ['1 byte', 'body_enc', 'AA==', '202'],
     ['1 byte without padding', 'body_enc', 'AA', INVALID],
-    ['1 byte with bits left over', 'body_enc', 'AB==', INVALID],
+    ['1 byte with extra bits', 'body_enc', 'AB==', INVALID],
     ['padding alone', 'body_enc', '====', INVALID],
     ['padding too much', 'body_enc', 'AAAA====', INVALID],
     ['padding within', 'body_enc', 'AA==AAAA', INVALID],

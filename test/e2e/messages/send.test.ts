@@ -108,7 +108,7 @@ describe('spec 3.19, 7.4: an identical retry is 200 with duplicate true, and cos
     expect((await open.get(`/v2/messages/${envelope.id}`)).text).toContain(JSON.stringify(envelope))
   })
 
-  test('a message whose time window is over', async () => {
+  test('a message whose time window has passed', async () => {
     const [alice] = await h.agents(1)
     const { ts, envelope, answer } = await quickly(async (nowMs) => {
       const ts = new Date(nowMs - 299_000).toISOString()
@@ -127,7 +127,7 @@ describe('spec 3.19, 7.4: an identical retry is 200 with duplicate true, and cos
     ['closed its inbox', (to: Agent) => to.patch('/v2/me', { inbox_policy: 'closed' })],
     ['takes contacts alone', (to: Agent) => to.patch('/v2/me', { inbox_policy: 'contacts' })],
     ['was revoked', (to: Agent) => to.post('/v2/me/revoke', { confirm_agent_id: to.id })],
-  ])('also if the recipient has since %s', async (_name, change) => {
+  ])('even if the recipient has since %s', async (_name, change) => {
     const [alice, bob] = await h.agents(2)
     const envelope = alice.envelope(bob)
     await got(alice.post('/v2/messages', envelope))
@@ -135,7 +135,7 @@ describe('spec 3.19, 7.4: an identical retry is 200 with duplicate true, and cos
     expect(await alice.post('/v2/messages', envelope)).toMatchObject({ status: 200, body: { duplicate: true } })
   })
 
-  test('of twenty concurrent ones over two gateways one is new, and is paid once', async () => {
+  test('of twenty concurrent retries over two gateways one is new, and is paid once', async () => {
     const [alice, bob] = await h.agents(2)
     const envelope = alice.envelope(bob)
     const answers = await Promise.all(
@@ -153,13 +153,16 @@ describe('spec 7.4: the same id with any difference is 409 id_conflict', () => {
     ['another body', (envelope) => ({ ...envelope, body: 'other' })],
     ['another type', (envelope) => ({ ...envelope, type: 'event' })],
     ['another moment', (envelope) => ({ ...envelope, ts: new Date(Date.parse(envelope.ts) + 1).toISOString() })],
-    ['the same moment spelled otherwise', (envelope) => ({ ...envelope, ts: envelope.ts.replace('Z', '+00:00') })],
+    ['the same moment with another spelling', (envelope) => ({ ...envelope, ts: envelope.ts.replace('Z', '+00:00') })],
     ['a ttl more', (envelope) => ({ ...envelope, ttl: 60 })],
     ['a ttl of 0, which means none', (envelope) => ({ ...envelope, ttl: 0 })],
     ['a reference more', (envelope) => ({ ...envelope, reply_to: envelope.id })],
     ['another signature', (envelope) => ({ ...envelope, sig: Buffer.alloc(64).toString('base64') })],
     ['another recipient', (envelope, from) => ({ ...envelope, to: from.address })],
-    ['a recipient that nobody is', (envelope) => ({ ...envelope, to: envelope.to.replace(/^[^@]*/, 'nobody-here') })],
+    [
+      'a recipient that does not exist',
+      (envelope) => ({ ...envelope, to: envelope.to.replace(/^[^@]*/, 'nobody-here') }),
+    ],
     ['sealed', (envelope) => sealedAs(envelope, 16)],
   ]
 
@@ -197,7 +200,7 @@ describe('spec 7.4: the same id with any difference is 409 id_conflict', () => {
     )
   })
 
-  test('the id of a refused message is free', async () => {
+  test('the id of a refused message stays free', async () => {
     const [alice, bob] = await h.agents(2)
     await got(bob.patch('/v2/me', { inbox_policy: 'closed' }))
     const envelope = alice.envelope(bob)
@@ -211,10 +214,10 @@ describe('spec 6.5: size and cost use the same bytes', () => {
   const bodies: [string, JsonValue, string, number][] = [
     ['4,000 code points of four bytes each', '😀'.repeat(3_998), '202', 16],
     ['4,001 code points of four bytes each', '😀'.repeat(3_999), '413 message_too_large', 0],
-    ['one control character more', '\u0000'.repeat(667), '413 message_too_large', 0],
+    ['one more control character', '\u0000'.repeat(667), '413 message_too_large', 0],
     ['1,024 bytes', 'a'.repeat(1_022), '202', 1],
     ['1,025 bytes', 'a'.repeat(1_023), '202', 2],
-    ['an object, one byte more', { a: 'a'.repeat(1_011), b: 1 }, '202', 2],
+    ['an object of one more byte', { a: 'a'.repeat(1_011), b: 1 }, '202', 2],
   ]
   test.each(bodies)('%s', async (_name, body, outcome, units) => {
     const [alice] = await h.agents(1)
@@ -249,7 +252,7 @@ describe('spec 6.5: size and cost use the same bytes', () => {
 })
 
 describe('spec 6.6: an envelope is returned with the values that were sent', () => {
-  // Written as JSON text: 1.0 and 1e2 must come back as these numbers, spelled as JSON.stringify spells them.
+  // Written as JSON text: 1.0 and 1e2 must come back as these numbers, in the spelling of JSON.stringify.
   const bodies: string[] = [
     '-0',
     '{"\\u0000":"a\\u0000b"}',
@@ -274,11 +277,11 @@ describe('spec 6.6: an envelope is returned with the values that were sent', () 
       (await alice.get('/v2/export')).body.messages[0],
       (await newestOf(open)).message,
     ]
-    const written = JSON.stringify(JSON.parse(text)) // -0 is written 0 (spec 6.6)
+    const written = JSON.stringify(JSON.parse(text)) // -0 is written as 0 (spec 6.6)
     for (const { envelope } of found) {
-      // toEqual treats an absent member like undefined and inspects members called `constructor`, so this compares the text.
+      // Compare the texts: toEqual treats an absent member like undefined and inspects members called `constructor`.
       assert.deepStrictEqual(envelope, JSON.parse(written))
-      expect(JSON.stringify(envelope)).toBe(written) // members in their order
+      expect(JSON.stringify(envelope)).toBe(written) // the members keep their order
       expect(verifyEnvelope(envelope, alice.key.publicKey)).toBe(true)
     }
   })
@@ -292,15 +295,15 @@ describe('spec 6.6: an envelope is returned with the values that were sent', () 
 })
 
 describe('spec 6.2: recipients', () => {
-  // Every form of an address is a row of libs/envelope/src/envelope.test.ts.
+  // libs/envelope/src/envelope.test.ts has every form of an address.
   const recipients: [string, (authority: string) => string, string][] = [
     ['an unknown name', (at) => `nobody-here@${at}`, '404 recipient_unavailable'],
     ['another authority', () => 'nobody-here@example.org', '400 recipient_not_local'],
     ['the authority without its port', (at) => `nobody-here@${at.replace(/:\d+$/, '')}`, '400 recipient_not_local'],
     ['no authority', () => 'nobody-here', '400 invalid_envelope'],
     ['a name in capitals', (at) => `Nobody-here@${at}`, '400 invalid_envelope'],
-    ['a board that is not there', () => `board:${'a'.repeat(20)}`, '404 not_found'],
-    ['a board id of 19', () => `board:${'a'.repeat(19)}`, '400 invalid_envelope'],
+    ['a board that does not exist', () => `board:${'a'.repeat(20)}`, '404 not_found'],
+    ['a board id of 19 characters', () => `board:${'a'.repeat(19)}`, '400 invalid_envelope'],
   ]
   test.each(recipients)('%s', async (_name, to, outcome) => {
     const [alice] = await h.agents(1)
@@ -310,7 +313,7 @@ describe('spec 6.2: recipients', () => {
 
   test('spec 5.11, 6.2: a revoked recipient gets the same answer as an unknown one', async () => {
     const [alice, bob] = await h.agents(2)
-    await got(alice.send(bob)) // both gateways now know the pair
+    await got(alice.send(bob)) // now both gateways know the pair
     await got(bob.post('/v2/me/revoke', { confirm_agent_id: bob.id }))
     for (const url of h.system.urls) {
       const revoked = await alice.post('/v2/messages', alice.envelope(bob), { url })
@@ -320,7 +323,7 @@ describe('spec 6.2: recipients', () => {
     }
   })
 
-  test('a from that is not the signer is 403 sender_mismatch, whoever it is', async () => {
+  test('a from that is not the signer is 403 sender_mismatch, whoever it names', async () => {
     const [alice, bob] = await h.agents(2)
     expect(outcomeOf(await alice.post('/v2/messages', bob.envelope(open)))).toBe('403 sender_mismatch')
     const stranger = new Agent(h.place)
@@ -333,7 +336,7 @@ describe('spec 6.7: the time window, and ts + ttl', () => {
     ['62 s ahead', 62, undefined, '400 envelope_timestamp_out_of_range'],
     ['10 s ago, ttl 5', -10, 5, '400 expired'],
     ['10 s ago, ttl 60', -10, 60, '202'],
-    ['301 s ago, ttl 1: the window comes first', -301, 1, '400 envelope_timestamp_out_of_range'],
+    ['301 s ago with ttl 1: the window is checked first', -301, 1, '400 envelope_timestamp_out_of_range'],
   ]
   test.each(cases)('%s', async (_name, offsetSeconds, ttl, outcome) => {
     const [alice] = await h.agents(1)
@@ -347,7 +350,7 @@ describe('spec 6.7: the time window, and ts + ttl', () => {
   const DAY = 86_400
   const expiries: [string, number | undefined, (createdAt: number, tsSeconds: number) => number][] = [
     ['a ttl counts from ts', 100, (_, tsSeconds) => tsSeconds + 100],
-    ['a ttl past all calendars', Number.MAX_VALUE, (createdAt) => createdAt + 30 * DAY],
+    ['a ttl beyond any calendar', Number.MAX_VALUE, (createdAt) => createdAt + 30 * DAY],
   ]
   test.each(expiries)('expires_at: %s', async (_name, ttl, expected) => {
     const [alice] = await h.agents(1)
@@ -362,10 +365,10 @@ describe('spec 6.7: the time window, and ts + ttl', () => {
   })
 })
 
-/** The most time for an answer: less than the second between a row and the end of the window. */
+/** The longest time for an answer: less than the second between a row's moment and the end of the window. */
 const QUICK_MS = 900
 
-/** Retries if the answer was too slow to prove anything about the moment. */
+/** Retries if the answer came too late to prove anything about the moment. */
 async function quickly<T>(ask: (nowMs: number) => Promise<T>): Promise<T> {
   for (;;) {
     const nowMs = Date.now()
@@ -374,7 +377,7 @@ async function quickly<T>(ask: (nowMs: number) => Promise<T>): Promise<T> {
   }
 }
 
-/** A member of the newest event; `after` beyond everything older would need it already. */
+/** The newest event of the agent. Its cursor is unknown, so this reads page by page. */
 async function newestOf(agent: Agent): Promise<{ cursor: number; message: { envelope: SignedEnvelope } }> {
   let after = 0
   for (;;) {
@@ -388,7 +391,7 @@ function reversed<T extends object>(value: T): Record<string, unknown> {
   return Object.fromEntries(Object.entries(value).toReversed())
 }
 
-/** A sealed envelope instead of a signed one. The server opens nothing, so any bytes will do (spec 6.4). */
+/** A sealed envelope instead of a signed one. The server opens nothing, so any bytes work (spec 6.4). */
 function sealedAs({ body: _body, sig: _sig, ...head }: SignedEnvelope, bytes: number): SealedEnvelope {
   return {
     ...head,

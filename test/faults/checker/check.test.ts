@@ -1,4 +1,4 @@
-/** A correct history of one message, and the violation that the checker reports for each error in it. */
+/** A correct history of one message, and the violation that the checker reports for each error added to it. */
 import { describe, expect, test } from 'vitest'
 import type { BoardVisibility, Call, Role, Seen, Sent } from '../history/calls.ts'
 import type { Entry } from '../history/history.ts'
@@ -140,7 +140,7 @@ test.each<[rule: string, history: readonly Entry[], final: Partial<Final>]>([
     {},
   ],
   [
-    'what is shown was sent so',
+    'messages are shown as they were sent',
     HISTORY,
     { agents: [FINAL_ALICE, { ...FINAL_BOB, inbox: [{ ...SEEN, digest: 'changed' }] }] },
   ],
@@ -208,7 +208,7 @@ describe('spec 9.3, 9.5: posts of a board that a reader has left', () => {
   const POST: Sent = { ...SENT, id: 'post-1', digest: 'p1', to: BOARD, isPost: true, tsMs: START_MS + 3_000 }
   const SEEN_POST: Seen = { ...SEEN, id: POST.id, digest: POST.digest, lane: 'board', cursor: 2 }
 
-  /** Bob reads, and leaves after Alice has posted. Then he reads his events, which are empty, and the post. */
+  /** Alice posts, then Bob, a reader, leaves. Afterwards he reads his events, which are empty, and the post. */
   function scene(visibility: BoardVisibility): { history: Entry[]; final: Partial<Final> } {
     const events = (atMs: number, messages: Seen[]): Entry[] =>
       asked(BOB, { kind: 'events', after: 1, limit: 10 }, START_MS + atMs, 200, { messages, nextCursor: 2 })
@@ -229,7 +229,7 @@ describe('spec 9.3, 9.5: posts of a board that a reader has left', () => {
   const RULES = [
     'streams: nothing is lost',
     'nothing new at or below a cursor',
-    'posts: events of what may be read',
+    'posts: an event for every readable post',
     'posts: to those who may read the board',
   ]
 
@@ -248,7 +248,7 @@ describe('spec 7.4, 8.8, 11.2: a post costs what it cost the attempt that was ac
   const BOARD = 'board'
   const POST: Sent = { ...SENT, id: 'post-1', digest: 'p1', to: BOARD, isPost: true }
 
-  /** Bob owns the board. Carol joins between the first attempt and the second. */
+  /** Bob owns the board. Carol joins between the first and the second attempt. */
   function found(first: number | null, second: number | undefined, used: number): string[] {
     const call: Call = { kind: 'send', sent: POST }
     const board: Call = { kind: 'create-board', title: 't', visibility: 'public', posting: 'anyone' }
@@ -266,7 +266,7 @@ describe('spec 7.4, 8.8, 11.2: a post costs what it cost the attempt that was ac
     [503, 200, [1, 2]],
     [503, 202, [2]],
     [403, 200, [2]],
-    // An unanswered attempt may be judged after its client has given up.
+    // The service may judge an unanswered attempt after its client has given up.
     [null, undefined, [0, 1, 2]],
   ])('%s, a new subscriber, %s: %j units', (first, second, possible) => {
     expect([0, 1, 2, 3].filter((used) => found(first, second, used).length === 0)).toEqual(possible)

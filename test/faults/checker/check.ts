@@ -16,16 +16,16 @@ import { World } from './world.ts'
 
 interface CheckOptions {
   readonly limits: BookLimits
-  /** When the final reads began and ended. */
+  /** The start and the end of the final reads. */
   readonly readFromMs: number
   readonly readUntilMs: number
-  /** The most that a service's clock may have differed from the others', in milliseconds. */
+  /** The largest difference between the clocks of services, in milliseconds. */
   readonly skewMs: number
-  /** There were no faults. */
+  /** True if there were no faults. */
   readonly calm: boolean
 }
 
-/** All rules for a history and its final state, which hold under every fault. */
+/** Checks a history and its final state against all rules. The rules hold under every fault. */
 export function check(entries: readonly Entry[], final: Final, options: CheckOptions): Violation[] {
   const attempts = attemptsOf(entries)
   const sends = sendsById(attempts, final)

@@ -1,6 +1,4 @@
-/**
- * The final state of the system at rest. It is read over the API, and for the books from each schema.
- */
+/** The final state of the idle system. It is read over the API; the books are read from each schema. */
 import postgres from 'postgres'
 import { eventually } from '../../support/eventually.ts'
 import type { Body, Call, Seen } from '../history/calls.ts'
@@ -12,7 +10,7 @@ import type { Actor } from '../workload/scene.ts'
 export interface FinalAgent {
   readonly id: string
   readonly name: string
-  /** If true, the other fields are empty, because the agent cannot read anything. */
+  /** If true, the other fields are empty, because the agent can no longer read anything. */
   readonly revoked: boolean
   readonly me: Body
   readonly budget: { used: number; introductions: number; credits: number }
@@ -26,12 +24,12 @@ export interface FinalAgent {
 
 interface FinalBoard {
   readonly id: string
-  /** As the owner sees them; undefined if the owner is revoked. */
+  /** As its owner sees it; undefined if the owner is revoked. */
   readonly members: Readonly<Record<string, string>> | undefined
   readonly feed: readonly Seen[] | undefined
 }
 
-/** A row of messaging.messages, or what is left of a message that was purged: its id is taken. */
+/** A row of messaging.messages. Of a purged message, only the id remains, because ids are never reused. */
 interface StoredMessage {
   readonly id: string
   readonly sender: string
@@ -51,7 +49,7 @@ interface StoredEntry {
   readonly message: string
 }
 
-/** What an operation has taken, and from which agent. */
+/** The amount that an operation charged, and to which agent. */
 export interface StoredCharge {
   readonly operation: string
   readonly state: string
@@ -87,7 +85,7 @@ const RESOLVED_LIMIT_MS = 80_000
 const CAUGHT_UP_LIMIT_MS = 60_000
 const PAGE = 100
 
-/** Waits until nothing is under way. @returns what did not come to rest in time. */
+/** Waits until no work is under way. @returns one sentence for each kind of work that did not end in time. */
 export async function untilAtRest({ scene, followers }: Round, system: FaultSystem): Promise<string[]> {
   const problems: string[] = []
   const within = async (what: string, timeoutMs: number, check: () => Promise<boolean>): Promise<void> => {
@@ -98,25 +96,25 @@ export async function untilAtRest({ scene, followers }: Round, system: FaultSyst
   try {
     const ids = scene.actors.map(({ agent }) => agent.id)
     const none = (rows: readonly unknown[]): boolean => rows.length === 0
-    await within('every reservation being settled or given back', RESOLVED_LIMIT_MS, async () =>
+    await within('every reservation being settled or released', RESOLVED_LIMIT_MS, async () =>
       none(await sql`select from budget.reservations where state = 'held' limit 1`),
     )
     await within('every event being published', CAUGHT_UP_LIMIT_MS, async () =>
       none(await sql`select from messaging.outbox where published_at is null limit 1`),
     )
-    await within('identity having told messaging of every mailbox', CAUGHT_UP_LIMIT_MS, async () =>
+    await within('identity having pushed every mailbox to messaging', CAUGHT_UP_LIMIT_MS, async () =>
       none(await sql`select from identity.agents where mailbox_pushed < mailbox_version limit 1`),
     )
-    await within('every stream having come to the end of its log', CAUGHT_UP_LIMIT_MS, async () => {
+    await within('every stream having reached the end of its log', CAUGHT_UP_LIMIT_MS, async () => {
       const heads = await sql`select id, head::int from messaging.logs where id = any (${ids})`
       const headOf = new Map(heads.map((row) => [row.id as string, row.head as number]))
       return followers.every(({ actor, last }) => actor.revoked || last >= (headOf.get(actor.agent.id) ?? 0))
     })
     const hooked = scene.actors.filter(({ webhooks, revoked }) => webhooks > 0 && !revoked)
-    // An event that arrived while a configuration was being set may belong to the previous configuration. Events of a process that
-    // did not finish them are redelivered after a while.
+    // An event that arrived while a configuration was being set may belong to the previous configuration. If a process did
+    // not finish its events, they are redelivered later.
     const since = hooked.map(({ hookedMs }) => Math.ceil(hookedMs / 1_000) + 1)
-    await within('every event being a job of its webhook', RESOLVED_LIMIT_MS, async () =>
+    await within('every event having become a job of its webhook', RESOLVED_LIMIT_MS, async () =>
       none(
         await sql`
         select from webhook.endpoints p
@@ -163,8 +161,8 @@ export async function readFinal({ scene, history }: Round, system: FaultSystem):
     const ids = scene.actors.map(({ agent }) => agent.id)
     await history.flush()
     const sent = sendersOf(await readHistory(history.path))
-    // One snapshot: a row must not be in one table and missing from another. A partition that is truncated meanwhile is empty
-    // even in an older snapshot, so the locks come first.
+    // Read one snapshot, so that a row is not in one table and missing from another. A partition that is truncated
+    // meanwhile is empty even in an older snapshot, so take the locks first.
     const stored = await sql.begin('isolation level repeatable read', async (tx) => {
       await tx`lock table messaging.messages, messaging.entries, messaging.votes in access share mode`
       return readSchemas(tx, ids, sent)
@@ -202,7 +200,7 @@ async function got({ client, agent }: Actor, call: Call): Promise<Body | undefin
   const { status, body } = await client.ask(call, { attempts: 12 })
   if (status === 200) return body
   if (status === 404 || body.code === 'signer_revoked') return undefined
-  throw new Error(`${agent.name} was told ${status} ${body.code} when all was at rest: ${JSON.stringify(call)}`)
+  throw new Error(`${agent.name} was told ${status} ${body.code} although the system was idle: ${JSON.stringify(call)}`)
 }
 
 interface Sender {
@@ -210,7 +208,7 @@ interface Sender {
   readonly from: string
 }
 
-/** The ids of messages that were sent, each with everybody who sent it. */
+/** The ids of sent messages, each with all of its senders. */
 function sendersOf(entries: readonly Entry[]): Sender[] {
   const sent = entries.flatMap((entry) =>
     entry.type === 'call' && entry.call.kind === 'send' ? [entry.call.sent] : [],

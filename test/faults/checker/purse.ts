@@ -13,20 +13,23 @@ const BOARD_UNITS = 10
 interface Price {
   readonly least: number
   readonly most: number
-  /** The agent that the attempt introduces the sender to. */
+  /** The agent to whom the attempt introduces the sender. */
   readonly peer: string | null
 }
 
-/** A charge that has happened or may have happened. */
+/** A charge that happened, or may have happened. */
 interface Taking extends Price {
   /** Attempts with the same key are charged once. */
   readonly key: string
   readonly startMs: number
   /** The attempt took effect before this time. Infinite if it is unknown whether it did. */
   doneMs: number
-  /** After this time the attempt certainly holds no units. Infinite if it took effect, or may have. */
+  /** From this time on the attempt certainly holds no units. Infinite if it took effect, or may have. */
   readonly goneMs: number
-  /** This attempt itself was charged: a 202. After a 200 the charge may belong to an earlier attempt with another price. */
+  /**
+   * Whether this attempt itself was charged: it got a 202. After a 200, the charge may belong to an earlier attempt with
+   * another price.
+   */
   readonly tookItself: boolean
 }
 
@@ -38,7 +41,7 @@ export interface Purses {
   used(agent: string, fromMs: number, untilMs: number): { least: number; most: number }
 }
 
-/** What each agent may have spent at any moment, according to its answers. Source: spec 11.3, 11.5. */
+/** The amounts that each agent may have spent at any moment, according to its answers. Source: spec 11.3, 11.5. */
 export function pursesOf(world: World, grants: readonly Grant[], limits: BookLimits): Purses {
   const takings = new Map<string, Taking[]>()
   for (const attempt of world.attempts) {
@@ -51,7 +54,7 @@ export function pursesOf(world: World, grants: readonly Grant[], limits: BookLim
       key: keyOf(attempt),
       startMs,
       doneMs: isDone ? endMs : Number.POSITIVE_INFINITY,
-      // a refused attempt gave its units back; if that failed, the resolver did
+      // a refused attempt gave its units back; if that failed, the resolver did it
       goneMs: isDone || unknown ? Number.POSITIVE_INFINITY : endMs + LATE_MS,
       tookItself: status === 202,
     }
@@ -110,7 +113,7 @@ export function pursesOf(world: World, grants: readonly Grant[], limits: BookLim
   }
 }
 
-/** The most that a call can cost. Whether there was anything to change is not known here; the check of the books covers it. */
+/** The most that a call can cost. This function does not know whether there was anything to change; the check of the books does. */
 function mostOf(call: Attempt['call']): number {
   switch (call.kind) {
     case 'create-board':
@@ -144,7 +147,7 @@ function sumOf(takings: readonly Taking[], fromMs: number, untilMs: number): { l
   return { least, most }
 }
 
-/** Of the attempts at one effect, those that may have been charged. The price is that of the charged attempt (spec 7.4, 8.8). */
+/** Of the attempts at one effect, returns those that may have been charged. The price is that of the charged attempt (spec 7.4, 8.8). */
 function payersOf(same: readonly Taking[]): readonly Taking[] {
   const known = same.filter(({ tookItself }) => tookItself)
   if (known.length > 0) return known

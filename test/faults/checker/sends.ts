@@ -6,13 +6,11 @@ import type { Final } from './final.ts'
 export interface SentId {
   readonly id: string
   readonly attempts: readonly Attempt<'send'>[]
-  /** The envelope that was answered 200 or 202; undefined if there is none. */
+  /** The envelope that got a 200 or 202; undefined if there is none. */
   readonly answered: Sent | undefined
-  /**
-   * The envelope with this id, as answered or as found at the end. Undefined if there is none, or if several may be the one.
-   */
+  /** The envelope with this id, as answered or as found at the end. Undefined if there is none, or if several envelopes may have it. */
   readonly accepted: Sent | undefined
-  /** There is no message with this id at the end, and there never was one. */
+  /** No message with this id exists at the end, and none ever did. */
   readonly refused: boolean
 }
 

@@ -5,7 +5,7 @@ import { NO, trilean } from '../model/possible.ts'
 import { Registers } from '../model/register.ts'
 import type { SentId } from './sends.ts'
 
-/** The state on which answers depend, as far as the requests of a round determine it. */
+/** The state that answers depend on, as far as the requests of a round determine it. */
 export class World {
   readonly attempts: readonly Attempt[]
   readonly sends: ReadonlyMap<string, SentId>
@@ -81,24 +81,21 @@ export class World {
     return this.#role.of(board, agent).possible(fromMs, untilMs)
   }
 
-  /** Whether the agent may read the board at some time between the two (spec 8.2). */
+  /** Whether the agent may have been able to read the board at some time in the interval (spec 8.2). */
   mayRead(board: string, agent: string, fromMs: number, untilMs: number): ReadonlySet<boolean> {
     const { visibility } = this.boards.get(board) ?? {}
     if (visibility === undefined) return new Set([true, false])
     return new Set([...this.roles(board, agent, fromMs, untilMs)].map((role) => mayRead({ visibility, role })))
   }
 
-  /** Whether a message has expired at some time between the two (spec 6.8). */
+  /** Whether a message may have been expired at some time in the interval (spec 6.8). */
   expired({ ttl, tsMs }: Sent, fromMs: number, untilMs: number): readonly boolean[] {
     if (ttl === 0) return NO
     const atMs = (Math.floor(tsMs / 1_000) + ttl) * 1_000
     return trilean(atMs <= fromMs - this.skewMs - 1_000, atMs <= untilMs + this.skewMs + 1_000)
   }
 
-  /**
-   * Whether the envelope existed at some time between the two, according to the answers to other attempts. Expiry does not
-   * count.
-   */
+  /** Whether the envelope may have existed at some time in the interval, according to the answers to other attempts. Ignores expiry. */
   exists(
     { id, digest }: { id: string; digest?: string | undefined },
     fromMs: number,
@@ -115,7 +112,7 @@ export class World {
     )
   }
 
-  /** How many agents besides the author get an entry of a post that is accepted between the two times (spec 8.8). */
+  /** How many agents besides the author get an entry of a post that is accepted in the interval (spec 8.8). */
   subscribers(board: string, author: string, fromMs: number, untilMs: number): { least: number; most: number } {
     let [least, most] = [0, 0]
     for (const agent of this.agents) {

@@ -1,19 +1,19 @@
 import type { Body, Call, CallKind } from './calls.ts'
 import type { Entry } from './history.ts'
 
-/** One request with its answer. */
+/** One request and its answer. */
 export interface Attempt<Kind extends CallKind = CallKind> {
   readonly n: number
   readonly op: number
   readonly actor: string
   readonly call: Extract<Call, { kind: Kind }>
   readonly startMs: number
-  /** When the answer arrived, or the client gave up. */
+  /** When the answer arrived or the client gave up. */
   readonly endMs: number
   /** Null if there was no answer. */
   readonly status: number | null
   readonly body: Body
-  /** The request may have taken effect, even after `endMs`. */
+  /** The request may have taken effect, even later than `endMs`. */
   readonly unknown: boolean
 }
 

@@ -1,22 +1,22 @@
-/** The calls of agents to the API: every operation of spec 12.1, with the facts about the request that a checker needs. */
+/** The agents' calls to the API: every operation of spec 12.1, with the facts about the request that a checker needs. */
 export type Policy = 'requests' | 'open' | 'contacts' | 'closed'
 export type ContactState = 'accepted' | 'blocked' | 'none'
 export type Role = 'reader' | 'writer' | 'banned' | 'none'
 export type BoardVisibility = 'public' | 'unlisted' | 'private'
 export type Posting = 'members' | 'anyone'
 
-/** An envelope as its sender made it. */
+/** An envelope as its sender wrote it. */
 export interface Sent {
   readonly id: string
   /** Identifies the envelope, whatever the order of its members. */
   readonly digest: string
   readonly from: string
-  /** An agent's id or a board's; null if nobody has that name. */
+  /** The id of an agent or a board; null if the name is unknown. */
   readonly to: string | null
   readonly isPost: boolean
-  /** Of the payload (spec 6.5). */
+  /** Bytes of the payload (spec 6.5). */
   readonly bytes: number
-  /** Null for a sealed message, whose characters cannot be counted. */
+  /** Characters of the body; null for a sealed message, whose characters cannot be counted. */
   readonly characters: number | null
   /** Epoch milliseconds. */
   readonly tsMs: number
@@ -82,10 +82,10 @@ export interface Seen {
   readonly cursor?: number
 }
 
-/** The part of an answer that checkers use. Other parts are not stored. */
+/** The part of an answer that checkers use. The rest is not stored. */
 export interface Body {
   readonly code?: string
-  /** The lane, in the answer to a send. */
+  /** The lane in the answer to a send. */
   readonly lane?: string
   readonly duplicate?: boolean
   readonly messages?: readonly Seen[]

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * Equal for equal JSON values, whatever the order of members. Identifies an envelope. Uses none of the product's JCS code.
+ * A fingerprint that is equal for equal JSON values, whatever the order of their members. Identifies an envelope. Uses none
+ * of the product's JCS code.
  */
 export function fingerprint(value: unknown): string {
   return createHash('sha256').update(sorted(value)).digest('hex').slice(0, 20)

@@ -1,6 +1,6 @@
 /**
- * Writes requests and answers to a file, one JSON line for each. So a run of an hour needs no more memory than a run of a minute,
- * and the evidence of a violation can be read afterwards.
+ * Writes requests and answers to a file, one JSON line for each. A run of an hour then needs no more memory than a run of a
+ * minute, and the evidence of a violation can be read afterwards.
  */
 import { createReadStream, createWriteStream } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -22,7 +22,7 @@ interface Invocation {
   readonly call: Call
 }
 
-/** If the answer is missing, has a null status or is 503, the outcome of the attempt is unknown (spec 3.17). */
+/** The outcome of an attempt is unknown if the answer is missing, has a null status or is 503 (spec 3.17). */
 interface Answer {
   readonly type: 'answer'
   readonly n: number

@@ -19,7 +19,7 @@ const DM: DmState = {
 }
 
 describe('spec 7.2: the answer names the first error in order', () => {
-  /** Each error together with all later ones. */
+  /** Each error, together with all later ones. */
   const faults: readonly (readonly [Partial<DmState>, string])[] = [
     [{ signerRevoked: true }, '401 signer_revoked'],
     [{ tooLarge: true }, '413 message_too_large'],

@@ -1,6 +1,6 @@
 /**
- * The specification as pure functions: each returns the one right answer for a known state. If a checker does not know the whole
- * state, it asks once for every possible state (possible.ts). The results are the allowed answers.
+ * The specification as pure functions: each returns the one right answer for a known state. If a checker does not know the
+ * whole state, it calls the function for every possible state (possible.ts). The results are the allowed answers.
  *
  * An answer is `<status> <code>`, `<status> <lane>`, or the status. This file shares no code with the product.
  */
@@ -8,7 +8,7 @@ import type { BoardVisibility, ContactState, Policy, Posting, Role } from '../hi
 
 /** The state that a payment depends on. Source: spec 7.2 (order), 11.3. */
 export interface Purse {
-  /** Only if the message is an introduction. */
+  /** Needed only if the message is an introduction. */
   readonly introductionsUsedUp: boolean
   readonly ceilingReached: boolean
   readonly unitsUsedUp: boolean
@@ -26,7 +26,7 @@ function refusalOfPurse({ introductionsUsedUp, ceilingReached, unitsUsedUp }: Pu
 interface MessageState extends Purse {
   readonly signerRevoked: boolean
   readonly tooLarge: boolean
-  /** Whether a message with this id exists, and whether it is the same envelope. */
+  /** Whether a message with this id exists, and whether its envelope is the same. */
   readonly earlier: 'none' | 'same' | 'other'
   readonly expired: boolean
   readonly badReference: boolean
@@ -42,7 +42,8 @@ export interface DmState extends MessageState {
 }
 
 /**
- * The answer to a DM. Source: spec 6.2, 6.7, 6.9, 7.2, 7.4, 7.6, 11.5. A retry gets the present lane of the message, so the model leaves the lane out.
+ * The answer to a DM. Source: spec 6.2, 6.7, 6.9, 7.2, 7.4, 7.6, 11.5. A retry gets the message's current lane, so the
+ * model leaves the lane out.
  */
 export function answerToDm(state: DmState): string {
   const early = refusalBeforeRecipient(state)
@@ -115,7 +116,7 @@ export interface VoteState extends BoardState, Purse {
   readonly voted: boolean
 }
 
-/** The errors of a vote, in the order of spec 8.10. Only the owner sees a hidden post (spec 8.9). */
+/** The errors of a vote, in the order of spec 8.10. A hidden post is visible only to the owner (spec 8.9). */
 export function answerToVote(state: VoteState): string {
   if (state.signerRevoked) return '401 signer_revoked'
   if (state.gone || !mayRead(state) || (state.hidden && state.role !== 'owner')) return '404 not_found'
@@ -135,7 +136,7 @@ interface RoleState extends Purse {
   readonly next: Role
 }
 
-/** Which role may set which role, and the order of the errors (spec 8.5, 8.6). No run reaches the limit of 100 records. */
+/** Which roles may set which roles, and the order of the errors (spec 8.5, 8.6). No run reaches the limit of 100 records. */
 export function answerToRole(state: RoleState): string {
   const { signerRevoked, own, caller, next, targetRevoked } = state
   const current = own ? caller : state.current
@@ -181,19 +182,19 @@ export function answersToCreate(state: CreateState): string[] {
 
 interface MessageReadState {
   readonly signerRevoked: boolean
-  /** No live message with that id is visible to the caller. */
+  /** No live message with this id is visible to the caller. */
   readonly gone: boolean
   readonly recipient: boolean
 }
 
-/** Only the recipient acknowledges (spec 7.13). */
+/** Only the recipient can acknowledge (spec 7.13). */
 export function answerToAck({ signerRevoked, gone, recipient }: MessageReadState): string {
   if (signerRevoked) return '401 signer_revoked'
   if (gone) return '404 not_found'
   return recipient ? '200' : '403 forbidden'
 }
 
-/** Only the participants read a DM and its receipt (spec 7.10, 7.14). */
+/** Only the participants can read a DM and its receipt (spec 7.10, 7.14). */
 export function answerToRead({ signerRevoked, gone }: Omit<MessageReadState, 'recipient'>): string {
   if (signerRevoked) return '401 signer_revoked'
   return gone ? '404 not_found' : '200'

@@ -4,8 +4,8 @@ export const YES: readonly boolean[] = [true]
 export const NO: readonly boolean[] = [false]
 
 /**
- * @param certain It is certainly true.
- * @param possible It may be true.
+ * @param certain whether the value is certainly true.
+ * @param possible whether the value may be true.
  */
 export function trilean(certain: boolean, possible: boolean): readonly boolean[] {
   if (certain) return YES
@@ -14,7 +14,7 @@ export function trilean(certain: boolean, possible: boolean): readonly boolean[]
 
 type Sets<State> = { readonly [Name in keyof State]: Iterable<State[Name]> }
 
-/** Every state that the possible values of its members allow. */
+/** Every combination of the possible values of the members. */
 export function* statesOf<State extends object>(sets: Sets<State>): Generator<State> {
   const names = Object.keys(sets) as (keyof State)[]
   yield* complete<State>(names, sets, {})

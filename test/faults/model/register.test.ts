@@ -14,20 +14,20 @@ function written(...writes: (readonly [value: string, startMs: number, endMs: nu
 describe('the possible values', () => {
   test.each([
     ['before any write', written(['a', 10, 20]), [0, 5], ['none']],
-    ['while it is written', written(['a', 10, 20]), [12, 15], ['a', 'none']],
-    ['behind the answer', written(['a', 10, 20]), [21, 30], ['a']],
-    ['over the whole write', written(['a', 10, 20]), [0, 30], ['a', 'none']],
-    ['behind two in a row', written(['a', 10, 20], ['b', 21, 30]), [31, 40], ['b']],
-    ['behind two at once, either', written(['a', 10, 20], ['b', 15, 30]), [31, 40], ['a', 'b']],
-    ['behind one that nobody heard of', written(['a', 10, null]), [50, 60], ['a', 'none']],
+    ['during the write', written(['a', 10, 20]), [12, 15], ['a', 'none']],
+    ['after the answer', written(['a', 10, 20]), [21, 30], ['a']],
+    ['across the whole write', written(['a', 10, 20]), [0, 30], ['a', 'none']],
+    ['after two writes in a row', written(['a', 10, 20], ['b', 21, 30]), [31, 40], ['b']],
+    ['after two overlapping writes, either value', written(['a', 10, 20], ['b', 15, 30]), [31, 40], ['a', 'b']],
+    ['after a write without an answer', written(['a', 10, null]), [50, 60], ['a', 'none']],
     [
-      'behind an answer that came before the unheard is over',
+      'after an answered write that began while the unanswered one could still take effect',
       written(['a', 10, null], ['b', 20, 30]),
       [31, 40],
       ['a', 'b'],
     ],
     [
-      'behind an answer that came after',
+      'after an answered write that began later',
       written(['a', 10, null], ['b', 20 + LATE_MS, 30 + LATE_MS]),
       [31 + LATE_MS, 40 + LATE_MS],
       ['b'],

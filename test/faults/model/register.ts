@@ -1,18 +1,18 @@
 /**
- * How long after its request an unanswered attempt may still take effect, in milliseconds: 5 s until all callers time out, 10 s
- * during which a charge may be committed, and twice the longest pause of a process or an engine.
+ * How long after its request an unanswered attempt may still take effect, in milliseconds. This is 5 s until all callers
+ * time out, 10 s during which a charge may be committed, and twice the longest pause of a process or an engine.
  */
 export const LATE_MS = 45_000
 
 interface Write<V> {
   readonly value: V
   readonly startMs: number
-  /** The latest time at which it took effect. */
+  /** The latest time at which the write took effect. */
   readonly doneMs: number
   readonly certain: boolean
 }
 
-/** A value with several writers. It knows which values are possible, given when each write was sent and answered. */
+/** A value with several writers. It knows which values are possible, from the times at which each write was sent and answered. */
 export class Register<V> {
   readonly #writes: Write<V>[]
 
@@ -21,17 +21,17 @@ export class Register<V> {
     this.#writes = [{ value: initial, startMs: beginning, doneMs: beginning, certain: true }]
   }
 
-  /** The write took effect between the two times. */
+  /** The write took effect between these two times. */
   wrote(value: V, startMs: number, endMs: number): void {
     this.#writes.push({ value, startMs, doneMs: endMs, certain: true })
   }
 
-  /** It is unknown whether the write took effect. If it did, then within `LATE_MS`. */
+  /** It is unknown whether the write took effect. If it did, it took effect within `LATE_MS`. */
   mayHaveWritten(value: V, startMs: number): void {
     this.#writes.push({ value, startMs, doneMs: startMs + LATE_MS, certain: false })
   }
 
-  /** Every value that was possible at some time between the two, both included. */
+  /** Every value that was possible at some time in the interval, both ends included. */
   possible(fromMs: number, untilMs: number): Set<V> {
     const certain = this.#writes.filter((write) => write.certain && write.doneMs < fromMs)
     const latestStart = Math.max(...certain.map(({ startMs }) => startMs))

@@ -1,6 +1,6 @@
 /**
- * `npx pnpm faults:mutations [<name> ...]`: applies one mutation after the other to a copy of the tree. Fails if the checker does
- * not catch a mutation, or if a mutation no longer applies. With `--check` it only checks that all mutations apply.
+ * `npx pnpm faults:mutations [<name> ...]`: applies one mutation after another to a copy of the tree. Fails if the checker
+ * does not catch a mutation, or if a mutation no longer applies. With `--check`, it only checks that all mutations apply.
  */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { applyEdits, copyTree } from './copy-tree.ts'
 import { MUTATIONS, type Mutation } from './mutations.ts'
 
 const SEED = '7'
-/** A fault shows only by chance, so a mutation that one seed does not expose gets other seeds. */
+/** A mutation shows only by chance. If one seed does not expose it, other seeds are tried. */
 const ATTEMPTS = 3
 const LIMIT_MS = 240_000
 
@@ -20,7 +20,7 @@ const {
   values: { check: onlyCheck },
 } = readCommandLine({
   command: 'npx pnpm faults:mutations',
-  does: 'Applies one mutation after the other to a copy of the tree. Fails if the checker does not catch a mutation.',
+  does: 'Applies one mutation after another to a copy of the tree. Fails if the checker does not catch a mutation.',
   options: { check: { kind: 'flag', what: 'only checks that all mutations apply' } },
   names: { of: MUTATIONS.map(({ name }) => name), several: true, what: 'mutations to apply; default: all' },
 })
@@ -53,7 +53,7 @@ async function judge(mutation: Mutation): Promise<{ ok: boolean; text: string }>
     }
     return {
       ok: false,
-      text: `nothing of ${mutation.caughtBy.join(', ')}; found ${[...rules].join(', ') || 'nothing'}`,
+      text: `no violation of ${mutation.caughtBy.join(', ')}; found ${[...rules].join(', ') || 'nothing'}`,
     }
   } catch (error) {
     return { ok: false, text: String(error) }
@@ -62,7 +62,7 @@ async function judge(mutation: Mutation): Promise<{ ok: boolean; text: string }>
   }
 }
 
-/** @returns the output, whatever the exit code, which is 1 if a violation was found. */
+/** @returns the output, whatever the exit code, because the code is 1 if a violation was found. */
 function run(folder: string, args: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     execFile(
@@ -71,7 +71,7 @@ function run(folder: string, args: readonly string[]): Promise<string> {
       { cwd: folder, timeout: LIMIT_MS, maxBuffer: 64 << 20 },
       (error, out, err) => {
         if (out.includes('\nviolations ')) resolve(out)
-        else reject(new Error(`it did not come to its end: ${error?.message ?? ''} ${err.slice(-600)}`))
+        else reject(new Error(`the run was aborted: ${error?.message ?? ''} ${err.slice(-600)}`))
       },
     )
   })

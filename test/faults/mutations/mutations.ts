@@ -1,11 +1,11 @@
 /**
- * Mutations: small changes to a copy of the tree that each lose somebody a message, a unit or a vote, and the conditions
- * under which the damage shows. The checker must find every one of them.
+ * Mutations: small changes to a copy of the tree. Each one loses a message, a unit or a vote, or charges wrongly. Each also
+ * has the conditions under which the damage shows. The checker must find every one of them.
  */
 export interface Edit {
-  /** From the root of the repository. */
+  /** Path from the root of the repository. */
   readonly file: string
-  /** Must occur exactly once in the file. If you change that text, change it here too. */
+  /** A text that occurs exactly once in the file. If you change that text, change it here too. */
   readonly find: string
   readonly replace: string
 }
@@ -17,7 +17,7 @@ export interface Mutation {
   readonly edits: readonly Edit[]
   /** Arguments of test/faults/main.ts besides the seed. */
   readonly args: readonly string[]
-  /** At least one violation must be of a rule that begins with this. */
+  /** At least one violation must be of a rule whose name begins with one of these. */
   readonly caughtBy: readonly string[]
 }
 
@@ -26,7 +26,7 @@ const PUBLISHER = 'services/messaging/src/outbox/publisher.ts'
 export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'outbox-not-republished',
-    what: 'What its committer did not publish is left unpublished',
+    what: 'Events that their committer did not publish are never published',
     edits: [
       {
         file: PUBLISHER,
@@ -35,11 +35,11 @@ export const MUTATIONS: readonly Mutation[] = [
       },
     ],
     args: ['--round-seconds', '20', '--points', 'messaging.appended,messaging.outbox.published'],
-    caughtBy: ['all comes to rest'],
+    caughtBy: ['everything comes to rest'],
   },
   {
     name: 'release-without-fence',
-    what: 'An attempt that is given up is released without asking its owner whether it was committed',
+    what: 'An abandoned attempt is released without asking its owner whether it was committed',
     edits: [
       {
         file: 'libs/charging/src/abandon.ts',
@@ -65,7 +65,7 @@ export const MUTATIONS: readonly Mutation[] = [
         replace: 'own := array(select l.id from messaging.logs l where l.id = any (log_ids) order by l.id);',
       },
       {
-        // Makes two statements overlap on a machine of any speed.
+        // Makes two statements overlap, however fast the machine is.
         file: 'services/messaging/database/functions/append_within.sql',
         find: '[(x.place & 3)::integer + 1]) as earlier_lane,',
         replace: '[(x.place & 3)::integer + 1]) as earlier_lane, pg_sleep(0.1) as meanwhile,',
@@ -76,7 +76,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'ack-before-insert',
-    what: 'An event is acknowledged to JetStream before its webhook job is stored, and the comparison with the logs makes no job',
+    what: 'An event is acknowledged to JetStream before its webhook job is stored, and reconciliation with the logs creates no job',
     edits: [
       {
         file: 'services/webhook/src/loops/reconciliation.ts',
@@ -90,11 +90,11 @@ export const MUTATIONS: readonly Mutation[] = [
       },
     ],
     args: ['--round-seconds', '20', '--points', 'webhook.ingested,webhook.attempted'],
-    caughtBy: ['all comes to rest', 'webhooks: at least once'],
+    caughtBy: ['everything comes to rest', 'webhooks: at least once'],
   },
   {
     name: 'nonce-accepted-twice',
-    what: 'A nonce is compared with none that came before',
+    what: 'A nonce is not compared with earlier ones',
     edits: [
       {
         file: 'services/gateway/src/auth/checks.ts',
@@ -107,7 +107,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'charged-twice',
-    what: 'A message that is sent again while its first attempt waits to be settled is charged again',
+    what: 'A message that is repeated while its first attempt waits to be settled is charged again',
     edits: [
       {
         file: 'services/budget/database/functions/reserve.sql',
@@ -120,7 +120,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'request-not-promoted',
-    what: 'Accepting a contact leaves its pending request where it is',
+    what: 'Accepting a contact does not move its pending request',
     edits: [
       {
         file: 'services/messaging/src/handlers/change/set-contact.ts',
@@ -133,7 +133,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'events-reordered',
-    what: 'Events of one transaction are published in the opposite order, and a stream writes whatever is newer than its last',
+    what: 'Events of one transaction are published in the opposite order, and a stream writes every event that is newer than its last one',
     edits: [
       {
         file: PUBLISHER,
@@ -151,7 +151,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'stream-returns-late',
-    what: 'A stream that is taken up again begins one event too late',
+    what: 'A resumed stream begins one event too late',
     edits: [
       {
         file: 'services/stream/src/streams/event-stream.ts',
@@ -165,7 +165,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'blocked-admitted',
-    what: 'Whoever is blocked is admitted where the inbox is open',
+    what: 'A blocked sender is admitted if the inbox is open',
     edits: [
       {
         file: 'services/messaging/src/domain/admission.ts',
@@ -178,7 +178,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'vote-counted-twice',
-    what: 'A vote that is repeated is counted again',
+    what: 'A repeated vote is counted again',
     edits: [
       {
         file: 'services/messaging/src/store/votes.ts',
@@ -204,7 +204,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'decided-on-old-ground',
-    what: 'An append does not look whether the recipient has changed anything since it was judged',
+    what: 'An append does not check whether the recipient has changed its settings since the message was judged',
     edits: [
       {
         file: 'services/messaging/database/functions/append_within.sql',

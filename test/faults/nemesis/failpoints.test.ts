@@ -5,10 +5,10 @@ import { expect, test } from 'vitest'
 import { FAILPOINTS } from './failpoints.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
-/** The owners of charges, as libs/charging names them in its failpoints. */
+/** The owners of charges, as libs/charging names them in failpoints. */
 const OWNERS = ['identity', 'messaging', 'boards', 'webhook']
 
-test('the nemesis has every failpoint of the code, and no other', () => {
+test('the nemesis lists every failpoint of the code, and no other', () => {
   const known = Object.values(FAILPOINTS).flat().toSorted()
   expect(known).toEqual([...new Set(pointsInCode())].toSorted())
 })

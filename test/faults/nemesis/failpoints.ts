@@ -1,8 +1,8 @@
 import type { ServiceName } from '@svc/local/topology.ts'
 
 /**
- * Every failpoint, where a process can die between two durable steps, by the service that reaches it. A test compares this
- * list with the code.
+ * Every failpoint, by the service that reaches it. At a failpoint, a process can die between two durable steps. A test
+ * compares this list with the code.
  */
 export const FAILPOINTS: Readonly<Partial<Record<ServiceName, readonly string[]>>> = {
   gateway: ['gateway.reserved'],

@@ -20,19 +20,19 @@ import { eventually } from '../../support/eventually.ts'
 import { type Network, startNetwork } from '../proxy/network.ts'
 
 /**
- * A whole system that faults may break. A supervisor restarts every process, as in production, and the engines belong to this
- * system alone. It does not need vitest, so a run can last a minute or an hour.
+ * A whole system that faults may break. As in production, a supervisor restarts every process. No other system shares its
+ * engines. It does not need vitest, so a run can last a minute or an hour.
  */
 export interface FaultSystem extends AsyncDisposable {
   /** Base addresses of the gateways. */
   readonly urls: readonly string[]
   /** The authority that signatures name. */
   readonly authority: string
-  /** The URL of a NATS user, without the proxies of the network. */
+  /** The URL of a NATS user. It bypasses the proxies of the network. */
   natsUrlFor(user: NatsUser): string
-  /** The URL of the superuser, without the proxies of the network. */
+  /** The URL of the superuser. It bypasses the proxies of the network. */
   readonly adminUrl: string
-  /** The URL of a store's role, without the proxies of the network. */
+  /** The URL of a store's role. It bypasses the proxies of the network. */
   roleUrl(role: string): string
   /** A folder of this run, deleted at its end. */
   readonly folder: string
@@ -41,13 +41,16 @@ export interface FaultSystem extends AsyncDisposable {
   pidOf(name: string): number | undefined
   /** The last log lines of a process since its last start. */
   logOf(name: string): readonly LogEvent[]
-  /** Sends a signal and waits until the process has ended. The supervisor restarts it; the next start also gets these variables. */
+  /**
+   * Sends a signal and waits until the process has ended. The supervisor restarts it, with these additional variables for
+   * that start only.
+   */
   end(name: string, signal: NodeJS.Signals, nextEnv?: NodeJS.ProcessEnv): Promise<Ending>
   /** From its next start on, the process runs this code. */
   setRelease(name: string, release: Release): void
-  /** Migrates while everything runs, as an operator does before an upgrade. */
+  /** Runs the migrations while all processes run, as an operator does before an upgrade. */
   migrate(release: Release): Promise<void>
-  /** Waits until a process of that name is ready. */
+  /** Waits until a process with this name is ready. */
   untilReady(name: string, timeoutMs?: number): Promise<void>
   /** Never throws, because the process may just have ended. */
   signal(pid: number, signal: NodeJS.Signals): void
@@ -61,7 +64,7 @@ export interface FaultSystem extends AsyncDisposable {
 
 interface EngineControl {
   readonly port: number
-  /** NATS's one process; for Postgres the postmaster and then all of its children. */
+  /** The process of NATS, or Postgres's postmaster and then all of its children. */
   pids(): number[]
   /** Sends SIGKILL. The engine stays down until `start`. */
   kill(): Promise<void>
@@ -77,9 +80,9 @@ export interface FaultSystemOptions {
   readonly env?: NodeJS.ProcessEnv
   /** Called with each line that an engine or a process logs at warning or above. */
   readonly onProblem?: (name: string, line: string) => void
-  /** The code of the processes, and the first state of database and NATS. Default: this tree. */
+  /** The code of the processes, and the initial state of the database and NATS. Default: this tree. */
   readonly release?: Release
-  /** If false, processes connect to the engines directly. All proxies run in this process, so under load every connection waits for it. */
+  /** If false, processes connect to the engines directly. All proxies run in this process, so under load they are a bottleneck. */
   readonly isProxied?: boolean
 }
 
@@ -107,7 +110,7 @@ const REPLICAS = 2
 const POSTGRES_CONNECTIONS = 200
 const RESTART_MS = 150
 const MAX_RESTART_MS = 2_000
-/** A process that has lived this long has started successfully. */
+/** A process that has run for this long has started successfully. */
 const SETTLED_MS = 5_000
 const READY_LIMIT_MS = 90_000
 const PORT_ATTEMPTS = 20
@@ -142,7 +145,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
         folder,
         mark,
         password,
-        durable: false, // processes die in these tests, but the machine keeps its power
+        durable: false, // these tests kill processes, but do not cut the machine's power
         maxConnections: POSTGRES_CONNECTIONS,
         sharedBuffersMib: 64,
         ...(port === undefined ? {} : { port }),
@@ -352,7 +355,7 @@ async function superviseEngine(
   }
 }
 
-/** The pids of an engine and all of its children. When Postgres is paused, its children must pause too. */
+/** The pids of an engine and all of its children. Pausing Postgres has to pause the children too. */
 function pidsOf(mark: Mark, name: string, pid: number | undefined): number[] {
   const others = findMarked(mark.stack, mark.run).filter((one) => one.name === `${name}-child` && one.pid !== pid)
   return [...(pid === undefined ? [] : [pid]), ...others.map((one) => one.pid)]

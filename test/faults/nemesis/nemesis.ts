@@ -12,11 +12,14 @@ interface NemesisOptions {
 }
 
 interface Nemesis {
-  /** Ends the current faults and starts no more. Resolves when everything recovers. */
+  /** Ends the current faults and starts no more. Resolves when everything has recovered. */
   stop(): Promise<void>
 }
 
-/** Pause between two faults of one target. While an engine is down, other faults find only waiting processes, so engines pause longer. */
+/**
+ * Pause between two faults of the same target. Engines pause longer: while an engine is down, other faults only hit
+ * processes that wait for it.
+ */
 const PAUSE_MS: Record<Fault['target'], readonly [number, number]> = {
   processes: [800, 4_000],
   postgres: [5_000, 18_000],
@@ -25,7 +28,7 @@ const PAUSE_MS: Record<Fault['target'], readonly [number, number]> = {
 }
 const TARGETS = Object.keys(PAUSE_MS) as Fault['target'][]
 
-/** Injects faults until stopped: one after the other for each target, and all targets at the same time. */
+/** Injects faults until stopped. The faults of one target follow each other; all targets have faults at the same time. */
 export function startNemesis({ system, faults, random, history }: NemesisOptions): Nemesis {
   const stop = new AbortController()
   const done = Promise.all(TARGETS.map((target) => haunt(target, random.fork(target))))
@@ -59,7 +62,8 @@ export function startNemesis({ system, faults, random, history }: NemesisOptions
       await heal()
       note('end', detail)
     } catch (error) {
-      // E.g. a process cannot become ready while its engine is down. That is no violation; it is counted as refused.
+      // A fault may be impossible now, e.g. a process cannot become ready while its engine is down. That is not a
+      // violation, and is counted as refused.
       note('refused', String(error))
     }
   }

@@ -27,7 +27,7 @@ function boundsOf(page: string): Bound[] {
   )
 }
 
-/** The number, or the product of numbers, to which the code sets a constant, a member or the default of a variable. */
+/** The value that the code gives a constant, a member or the default of a variable: a number, or a product of numbers. */
 function valueIn(source: string, name: string): number | undefined {
   const direct = new RegExp(`\\b${name}(?:: number)?(?: =|:) ([\\d_]+(?: \\* [\\d_]+)*)`).exec(source)?.[1]
   if (direct !== undefined) return productOf(direct)

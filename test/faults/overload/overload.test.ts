@@ -1,6 +1,6 @@
 /**
- * Overload: the system keeps accepting what it can, refuses the rest, builds up no queues, and recovers afterwards.
- * `npx pnpm bench overload` measures the recovery time and the throughput.
+ * Overload: the system accepts as much as it can, refuses the rest, builds up no queues, and recovers afterwards. `npx pnpm
+ * bench overload` measures the recovery time and the throughput.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { canMeasureCpu, residentBytes } from '../../bench/process-cpu.ts'
@@ -9,7 +9,7 @@ import { got } from '../../support/client/answers.ts'
 import { idsOf, readList } from '../../support/client/pages.ts'
 import { type Harness, startHarness } from '../../support/system/harness.ts'
 
-/** Concurrent requests of one gateway. The test has twenty times as many clients, each independent of the others. */
+/** Concurrent requests of one gateway. The test has twenty times as many clients, which are independent of each other. */
 const MAX_REQUESTS = 16
 const CLIENTS = 320
 const SECONDS = 3
@@ -33,7 +33,7 @@ interface Answered {
   readonly tookMs: number
 }
 
-/** Every client sends again as soon as it is answered, for some seconds. */
+/** Every client sends its next request as soon as it gets an answer, for some seconds. */
 async function press(
   senders: readonly Agent[],
   to: Agent,
@@ -72,11 +72,11 @@ async function peakMemory<T>(work: Promise<T>): Promise<number> {
 
 const memory = (): number => [...h.system.processes.values()].reduce((sum, { pid }) => sum + residentBytes(pid ?? 0), 0)
 
-test('at many times its capacity the system keeps working, refuses the rest, keeps its size, and recovers', {
+test('far above its capacity the system keeps working, refuses the rest, stays bounded, and recovers', {
   timeout: 60_000,
 }, async () => {
   const senders: Agent[] = []
-  // one after the other, because the limits are low
+  // one after another, because the limits are low
   while (senders.length < 8) senders.push(...(await h.agents(1)))
   const [reader] = await h.agents(1)
   await got(reader.patch('/v2/me', { inbox_policy: 'open' }))
@@ -102,7 +102,7 @@ test('at many times its capacity the system keeps working, refuses the rest, kee
     isSteady = second.length > 0 && acceptedOf(second).length === second.length
   }
 
-  // refused requests had no effect, and accepted ones had it once
+  // a refused request had no effect, and an accepted one had its effect once
   const all = [...before, ...under, ...after]
   const accepted = acceptedOf(all).map(({ id }) => id)
   const unknown = new Set(all.flatMap(({ status, id, tookMs }) => (status === 503 && tookMs > AT_ONCE_MS ? [id] : [])))

@@ -15,7 +15,7 @@ interface NetworkFault {
 
 const DIRECTIONS: readonly Direction[] = ['to-server', 'to-client', 'both']
 
-/** Resets every connection and accepts new ones, like a firewall after a restart. */
+/** Resets every connection, but accepts new ones, like a firewall after a restart. */
 const resetConnections: Fault = networkFault({
   name: 'reset-connections',
   holdMs: [0, 0],
@@ -30,7 +30,7 @@ const cutConnections: Fault = networkFault({
   act: (links) => Promise.all(links.map((link) => link.cut())),
 })
 
-/** Holds all bytes in one direction or both without closing anything. Afterwards all bytes arrive. */
+/** Holds all bytes in one direction or both, and closes nothing. Afterwards all bytes arrive. */
 const partition: Fault = networkFault({
   name: 'partition',
   holdMs: [500, 12_000],
@@ -81,7 +81,7 @@ function networkFault({ name, holdMs, weight = 1, act }: NetworkFault): Fault {
   }
 }
 
-/** One process or one service, towards one server or all. */
+/** Affects one process or one service, towards one server or all. */
 function placeOf({ names }: Pick<FaultSystem, 'names'>, random: Random): Where {
   const name = random.pick(names)
   const service = name.replace(/-\d+$/, '')

@@ -1,16 +1,16 @@
 import type { Socket } from 'node:net'
 
-/** The bytes from the client to the server, from the server to the client, or both. */
+/** The direction of bytes: from the client to the server, from the server to the client, or both. */
 export type Direction = 'to-server' | 'to-client' | 'both'
 
 /** Faults of one connection. */
 export interface LinkConnection {
   /**
-   * Stops the bytes of this direction without closing the connection, which is then half open. As with TCP nothing is lost: the
-   * held bytes arrive in order after `heal`.
+   * Stops the bytes of this direction without closing the connection, which is then half open. As with TCP, nothing is
+   * lost: the held bytes arrive in order after `heal`.
    */
   hold(direction?: Direction): void
-  /** Delays all bytes by this time, in order. */
+  /** Delays all bytes by this time, and keeps their order. */
   delay(ms: number, direction?: Direction): void
   /** Ends `hold` and `delay`. */
   heal(): void
@@ -48,7 +48,7 @@ export function joinSockets(client: Socket, server: Socket, onClosed: () => void
   }
 }
 
-/** One direction: bytes of a socket, and its end, on the way to the other socket. */
+/** One direction: forwards the bytes of a socket, and its end, to the other socket. */
 class Way {
   readonly #source: Socket
   readonly #sink: Socket
@@ -67,14 +67,14 @@ class Way {
       this.#push({ kind: 'end' })
     })
     source.on('error', () => {}) // `close` follows
-    // after its own end, a socket closes when both sides have sent everything
+    // a socket that has sent its own end closes when both sides have sent everything
     source.on('close', () => !this.#ended && this.#push({ kind: 'reset' }))
     sink.on('drain', () => !this.#isHeld && source.resume())
   }
 
   hold(): void {
     this.#isHeld = true
-    // Further bytes wait in the kernel's buffers, so in the end the sender waits too (backpressure).
+    // Further bytes stay in the kernel's buffers, so the sender eventually has to wait too (backpressure).
     this.#source.pause()
   }
 

@@ -1,4 +1,4 @@
-/** Tests the proxy itself, because its faults would look like faults of the system. */
+/** Tests the proxy itself, because its bugs would look like bugs of the system. */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
@@ -8,7 +8,7 @@ import { eventually } from '../../support/eventually.ts'
 import type { Direction } from './joined.ts'
 import { type Link, startLink } from './link.ts'
 
-/** Long enough for everything to arrive that can. */
+/** Long enough for everything to arrive that is not held. */
 const QUIET_MS = 60
 
 let stack: AsyncDisposableStack
@@ -34,7 +34,7 @@ afterEach(() => stack.disposeAsync())
 
 interface End {
   readonly socket: Socket
-  /** Everything that arrived. */
+  /** Everything received so far. */
   readonly received: Buffer
   state: 'open' | 'ended' | 'closed' | 'reset'
 }

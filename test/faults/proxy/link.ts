@@ -3,18 +3,18 @@ import { connect, createServer, type Socket } from 'node:net'
 import { findFreePort } from '@svc/local/engines/ports.ts'
 import { type Direction, joinSockets, type LinkConnection } from './joined.ts'
 
-/** A proxy between one process and one server, which can simulate every network fault. */
+/** A proxy between one process and one server. It can simulate every network fault. */
 export interface Link extends AsyncDisposable {
   /** The open connections. */
   readonly connections: ReadonlySet<LinkConnection>
-  /** Replaces the server of a URL by this link. All URLs of a link must have the same server. */
+  /** Replaces the server in a URL by this link. All URLs of a link must name the same server. */
   through(url: string): string
   /** Like `LinkConnection`, for all connections, and for new ones until `heal`. */
   hold(direction?: Direction): void
   delay(ms: number, direction?: Direction): void
-  /** Resets every connection at once. New connections are accepted. */
+  /** Resets every connection at once, but accepts new ones. */
   reset(): void
-  /** Like `reset`, but refuses new connections, like a machine on which nothing listens. */
+  /** Like `reset`, but also refuses new connections, like a machine on which nothing listens. */
   cut(): Promise<void>
   /** Ends all faults. Connections that were closed stay closed. */
   heal(): Promise<void>

@@ -13,7 +13,7 @@ export interface Where {
   readonly to?: Far
 }
 
-/** The network of a system: one link for each process and each server that the process connects to. */
+/** The network of a system: one link for each pair of a process and a server that it connects to. */
 export interface Network extends AsyncDisposable {
   /** Options to start the system with. */
   readonly options: Required<Pick<SystemOptions, 'databaseUrl' | 'natsUrl' | 'envOf'>>
@@ -53,7 +53,7 @@ export async function startNetwork(replicas: Partial<Record<ServiceName, number>
         const [name = '', far] = key.split(' ')
         return (to === undefined || far === to) && (of === undefined || name === of || name.startsWith(`${of}-`))
       })
-      if (found.length === 0) throw new RangeError(`no link of ${of} to ${to}`)
+      if (found.length === 0) throw new RangeError(`there is no link from ${of} to ${to}`)
       return found.map(([, link]) => link)
     },
     async heal() {
@@ -64,7 +64,7 @@ export async function startNetwork(replicas: Partial<Record<ServiceName, number>
 
   function linkOf(name: string, to: Far): Link {
     const link = links.get(keyOf(name, to))
-    if (link === undefined) throw new RangeError(`no link of ${name} to ${to}`)
+    if (link === undefined) throw new RangeError(`there is no link from ${name} to ${to}`)
     return link
   }
 }

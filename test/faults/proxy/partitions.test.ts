@@ -18,9 +18,9 @@ import { type Network, startNetwork, type Where } from './network.ts'
 const IS_LONG = process.env.SVC_FAULTS === 'long'
 const SENDERS = 4
 const READERS = 2
-/** A system counts as healed after this many consecutive correct answers. */
+/** A system counts as recovered after this many consecutive correct answers. */
 const IN_A_ROW = 20
-/** A call is answered within 5 s (spec 3.17). The rest is for a busy machine, as in the short form. */
+/** A call is answered within 5 s (spec 3.17). The rest of the time is for a busy machine, as in the short form. */
 const ANSWER_LIMIT_MS = IS_LONG ? 6_500 : 10_000
 /** Time to recover without help. A half-open connection to NATS is noticed within 9 s. */
 const RECOVERY_MS = IS_LONG ? 20_000 : 45_000
@@ -32,7 +32,7 @@ let admin: postgres.Sql
 let senders: Agent[]
 let readers: Agent[]
 let followers: Follower[]
-/** By reader: ids that were answered 200 or 202. */
+/** Ids that got a 200 or 202, by reader. */
 const accepted = new Map<string, string[]>()
 
 beforeAll(async () => {
@@ -89,7 +89,7 @@ function startLoad() {
     }
   })
   const done = Promise.all(loops)
-  done.catch(() => {}) // `stop` throws the error
+  done.catch(() => {}) // `stop` throws this error
 
   return {
     async untilGoesOn() {
@@ -152,7 +152,7 @@ interface Trouble {
   readonly name: string
   readonly where: Where
   readonly act: Action
-  /** Part of the short form: the system must react to this fault, not only survive it. */
+  /** Checked in the short form: the system must react to this fault, not only survive it. */
   readonly inShort?: true
 }
 
@@ -175,7 +175,7 @@ const TROUBLES: readonly Trouble[] = [
   },
   { name: 'messaging half open to NATS for ever', where: { of: 'messaging', to: 'nats' }, act: holdOpen },
   {
-    name: 'what one messaging process says not reaching NATS',
+    name: 'messages from one messaging process not reaching NATS',
     where: { of: 'messaging-2', to: 'nats' },
     act: holdRequests,
   },
@@ -194,7 +194,7 @@ describe('under load, with', () => {
       await load.untilGoesOn()
       await act(network.links(where))
       await pause(HELD_MS)
-      // half-open connections stay, so the system must notice them; all other faults end here
+      // half-open connections stay, so the system must notice them itself; all other faults end here
       if (act !== holdOpen) await network.heal()
       const begun = performance.now()
       await load.untilGoesOn()
@@ -205,7 +205,7 @@ describe('under load, with', () => {
     }
     const { outcomes, slowestMs } = await load.stop()
     if (IS_LONG)
-      console.log(name, outcomes, `slowest ${slowestMs.toFixed(0)} ms, went on after ${tookMs.toFixed(0)} ms`)
+      console.log(name, outcomes, `slowest ${slowestMs.toFixed(0)} ms, recovered after ${tookMs.toFixed(0)} ms`)
     expect(Object.keys(outcomes).filter((outcome) => !['200', '202', '503 unavailable'].includes(outcome))).toEqual([])
     expect(slowestMs).toBeLessThan(ANSWER_LIMIT_MS)
     await checkHistory()

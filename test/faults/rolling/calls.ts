@@ -4,7 +4,7 @@ import type { Outgoing } from './keep-alive-client.ts'
 
 interface Turn {
   readonly sender: Agent
-  /** Another one of the senders. */
+  /** Another sender. */
   readonly other: Agent
   readonly reader: Agent
   /** The reader has a webhook. */
@@ -61,8 +61,8 @@ const AFTER_POST: readonly ((turn: Turn) => ExpectedCall)[] = [
 ]
 
 /**
- * Makes one of these calls; each has its turn.
- * @param turns how many calls came before.
+ * Makes one of these calls in turn.
+ * @param turns the number of earlier calls.
  */
 export function callAfter(isPost: boolean, turns: number, turn: Turn): ExpectedCall {
   const calls = isPost ? AFTER_POST : AFTER_MESSAGE

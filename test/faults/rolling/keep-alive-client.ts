@@ -5,7 +5,7 @@ import type { Agent, HttpAnswer } from '../../support/client/agent.ts'
 import { eventually } from '../../support/eventually.ts'
 
 interface KeepAliveAnswer extends HttpAnswer {
-  /** The request was sent before, on a connection that closed before any byte of an answer arrived. */
+  /** The request was a resend, because the first connection closed before any byte of an answer arrived. */
   readonly again: boolean
 }
 
@@ -15,13 +15,13 @@ export interface Outgoing {
   readonly body?: unknown
 }
 
-/** An HTTP client with persistent connections and a balancer, which uses the ready gateways in turn. */
+/** An HTTP client with persistent connections, and with a balancer that uses the ready gateways in turn. */
 interface KeepAliveClient extends AsyncDisposable {
   /** A signed call. @throws Error if it cannot connect or its connection breaks. A rolling restart must cause neither. */
   call(agent: Agent, outgoing: Outgoing): Promise<KeepAliveAnswer>
   /** Base addresses of the gateways that are ready now. */
   ready(): string[]
-  /** Does not use this gateway during the work, like a balancer that is told before the gateway stops. */
+  /** Keeps this gateway out of use during the work, like a balancer that is told before the gateway stops. */
   without<T>(url: string, work: () => Promise<T>): Promise<T>
 }
 
@@ -30,7 +30,7 @@ interface Failure extends Error {
 }
 
 const CONNECTIONS = 8
-/** How often a balancer asks for readiness. Draining gateways serve for longer than this (SVC_DRAIN_SECONDS). */
+/** How often the balancer checks readiness. A draining gateway serves for longer than this (SVC_DRAIN_SECONDS). */
 const ASK_MS = 100
 /** A client may resend a request if the server closed its idle connection at that moment (RFC 9112, 9.3.1). */
 const MAX_AGAIN = 2
@@ -56,7 +56,7 @@ export function createKeepAliveClient(urls: readonly string[]): KeepAliveClient 
     async call(agent, outgoing) {
       for (let again = 0; ; again += 1) {
         turn += 1
-        // on a busy machine both gateways may report readiness late
+        // on a busy machine, both gateways may become ready late
         const left = await eventually(() => ready().length > 0 && ready(), { what: 'a gateway being ready' })
         const gateway = left[turn % left.length]
         if (gateway === undefined) throw new Error('one is ready')
@@ -70,7 +70,7 @@ export function createKeepAliveClient(urls: readonly string[]): KeepAliveClient 
     ready: () => ready().map(({ url }) => url),
     async without(url, work) {
       const gateway = gateways.find((one) => one.url === url)
-      if (gateway === undefined) throw new RangeError(`no gateway is at ${url}`)
+      if (gateway === undefined) throw new RangeError(`there is no gateway at ${url}`)
       gateway.isOut = true
       try {
         return await work()
@@ -100,7 +100,7 @@ class ClosedBefore extends Error {}
 
 function send(agent: Agent, { method, target, body }: Outgoing, url: string, pool: HttpAgent): Promise<HttpAnswer> {
   const text = body === undefined ? undefined : JSON.stringify(body)
-  // Sign each attempt anew, because the nonce may have been consumed.
+  // Each attempt is signed anew, because the nonce may already have been consumed.
   const { authority } = agent.place
   const signed = signRequest(agent.key, {
     authority,

@@ -13,20 +13,20 @@ import { createKeepAliveClient } from './keep-alive-client.ts'
 
 /** The load during an upgrade: all agents send, read and listen, and none of them may notice the upgrade. */
 export interface RollingLoad extends AsyncDisposable {
-  /** Wrong answers, and streams that did not end with a last cursor. */
+  /** Wrong answers, and streams that ended without a last cursor. */
   readonly wrong: readonly string[]
   /** Calls answered so far. */
   readonly answered: number
   /** Streams opened so far, and webhooks delivered so far. */
   readonly streams: number
   readonly deliveries: number
-  /** Waits until the balancer has found all gateways ready, as a rolling update does before the next gateway. */
+  /** Waits until the balancer has found all gateways ready. A rolling update waits like this before the next gateway. */
   allReady(): Promise<void>
   /** Runs the work while the balancer does not use this gateway. */
   without<T>(url: string, work: () => Promise<T>): Promise<T>
   /** Waits until this many more calls are answered. */
   more(count: number): Promise<void>
-  /** Stops the load. @returns what is missing, duplicated or out of order. */
+  /** Stops the load. @returns everything that is missing, duplicated or out of order. */
   finish(): Promise<string[]>
 }
 
@@ -34,9 +34,9 @@ const SENDERS = 8
 const MORE_LIMIT_MS = 60_000
 const CAUGHT_UP_MS = 45_000
 const REOPEN_MS = 50
-/** One message of five is a post. */
+/** Every fifth message is a post. */
 const POST_EVERY = 5
-const HOOK = { path: '/rolling', secret: 'what the rolling load signs with' }
+const HOOK = { path: '/rolling', secret: 'the secret of the rolling load' }
 
 /** The part of a system that the load needs. */
 interface RollingSystem {
@@ -50,13 +50,13 @@ export const rollingSystem = (h: Harness): RollingSystem => ({ system: h.system,
 interface Reader {
   readonly agent: Agent
   readonly accepted: Set<string>
-  /** The ids above that are not posts. */
+  /** Those of the ids above that are not posts. */
   readonly messages: Set<string>
   readonly delivered: { cursor: number; id: string }[]
 }
 
 interface LoadOptions {
-  /** Receives the webhook of the first reader, if given. The system must allow its host. */
+  /** Receives the webhook of the first reader, if given. The system must allow its host as a target. */
   readonly receiver?: WebhookReceiver
   /** Pause of each sender after each message. Without a pause the load uses the whole machine. */
   readonly pauseMs?: number
@@ -101,7 +101,7 @@ export async function startRollingLoad(
     },
     async allReady() {
       const areFound = (): boolean => client.ready().length === h.system.urls.length
-      await eventually(areFound, { timeoutMs: MORE_LIMIT_MS, what: 'every gateway being found ready' })
+      await eventually(areFound, { timeoutMs: MORE_LIMIT_MS, what: 'the balancer finding every gateway ready' })
     },
     without: client.without,
     async more(count) {
@@ -129,7 +129,7 @@ export async function startRollingLoad(
       const isPost = count % POST_EVERY === POST_EVERY - 1
       const envelope = sender.envelope(isPost ? `board:${board}` : reader.agent, count)
       const sent = await client.call(sender, { method: 'POST', target: '/v2/messages', body: envelope })
-      // a resent request had no effect before, because its idle connection was closed
+      // a resent request had no earlier effect, because its idle connection was already closed
       answered += 1
       if (sent.status !== 202) {
         wrong.push(`a message${sent.again ? ' that was sent again' : ''}: ${outcomeOf(sent)}`)
@@ -181,7 +181,7 @@ export async function startRollingLoad(
           streams.delete(stream)
           const lastEvent = stream.frames.findLast(({ event }) => event !== undefined)?.event
           if (end === 'broken' || (end === 'ended' && lastEvent !== 'cursor'))
-            wrong.push(`a stream was ${end} behind ${lastEvent}`)
+            wrong.push(`a stream was ${end} after ${lastEvent}`)
         }
       } catch (error) {
         wrong.push(`a stream: ${error}`)
@@ -201,11 +201,11 @@ export async function startRollingLoad(
     const found: string[] = []
     const ids = log.map(({ id }) => id)
     if (ids.length !== accepted.size || ids.some((id) => !accepted.has(id))) {
-      found.push(`${accepted.size} messages were accepted, and ${ids.length} are there`)
+      found.push(`${accepted.size} messages were accepted, but ${ids.length} are stored`)
     }
     if (log.some(({ cursor }, at) => cursor !== at + 1)) found.push('cursors have a gap')
     const caughtUp = eventually(() => delivered.length >= log.length, { timeoutMs: CAUGHT_UP_MS })
-    await caughtUp.catch(() => found.push('a stream does not catch up'))
+    await caughtUp.catch(() => found.push('a stream did not catch up'))
     if (JSON.stringify(delivered) !== JSON.stringify(log)) found.push('a stream lost, repeated or reordered something')
     return found
   }
@@ -223,13 +223,13 @@ export async function startRollingLoad(
     await got(nth(readers, 0).agent.put('/v2/webhook', { url: to.urlFor(HOOK.path), secret: HOOK.secret }))
   }
 
-  /** Checks that each inbox message was delivered at least once, and nothing else was. */
+  /** Checks that each inbox message was delivered at least once, and nothing else. */
   async function compareHook(): Promise<string[]> {
     if (receiver === undefined) return []
     const { messages } = nth(readers, 0)
     const found: string[] = []
     const arrived = eventually(() => [...messages].every((id) => hooked.has(id)), { timeoutMs: CAUGHT_UP_MS })
-    await arrived.catch(() => found.push(`${messages.size} webhooks were due, and ${hooked.size} came`))
+    await arrived.catch(() => found.push(`${messages.size} webhooks were due, but ${hooked.size} came`))
     if ([...hooked].some((id) => !messages.has(id))) found.push('a webhook came that was not due')
     return found
   }

@@ -1,12 +1,13 @@
 /**
- * An upgrade without downtime: migrations run first, and then every process of every service restarts, one after the other, under
+ * An upgrade without downtime. Migrations run first. Then every process of every service restarts, one after another, under
  * load. Each request must get the right answer, and each stream must close with a last cursor.
  *
- * The migrations are of the allowed kind, with which old and new code both work: a column, a table and an index in each store. The
- * test shows that they hold no lock for a noticeable time, that processes keep working with their connections and prepared statements on
- * changed tables, and that any half of a service can be replaced. Each process restarts with other logins for NATS and its
- * database, as when passwords are rotated (docs/operating/rotate.md). All processes run the code of this tree, so the test does not
- * show whether an older release works with this one; `npx pnpm faults:upgrade` does.
+ * The migrations are of the allowed kind, which both old and new code work with: a column, a table and an index in each
+ * store. The test shows that they hold no lock for a noticeable time, that processes keep working with their connections
+ * and prepared statements on changed tables, and that any half of a service can be replaced. Each process restarts with
+ * other logins for NATS and its database, as when passwords are rotated (docs/operating/rotate.md). All processes run the
+ * code of this tree, so the test does not show whether an older release works with this one; `npx pnpm faults:upgrade`
+ * does.
  */
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -23,12 +24,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Harness, startHarness } from '../../support/system/harness.ts'
 import { type RollingLoad, rollingSystem, startRollingLoad } from './load.ts'
 
-/** Answers between two restarts. */
+/** Number of answers between two restarts. */
 const ANSWERS = process.env.SVC_FAULTS === 'long' ? 400 : 30
-/** Without the pause, some eighty requests a second run through every restart. Other tests need the machine as well. */
+/** Without this pause, eighty requests a second would run during every restart. Other tests need the machine as well. */
 const PAUSE_MS = process.env.SVC_FAULTS === 'long' ? 0 : 100
 
-/** A table of each store that most requests use. */
+/** One table of each store, which most requests use. */
 const BUSY_TABLE: Record<StoreName, string> = {
   budget: 'accounts',
   boards: 'boards',
@@ -42,7 +43,7 @@ let h: Harness
 let load: RollingLoad
 beforeAll(async () => {
   h = await startHarness({
-    // This process is the balancer. It may notice late that a gateway is no longer ready.
+    // This process is also the balancer. It may be late to notice that a gateway is no longer ready.
     env: { SVC_DRAIN_SECONDS: '4', SVC_DAILY_FREE_UNITS: '10000000', SVC_DAILY_HARD_LIMIT: '10000000' },
   })
   load = await startRollingLoad(rollingSystem(h), { pauseMs: PAUSE_MS })
@@ -53,7 +54,7 @@ afterAll(async () => {
   await h?.[Symbol.asyncDispose]()
 })
 
-/** The SQL of a store with one more numbered file, and with a changed text of every function. */
+/** The SQL of a store with one more numbered file, and with a changed text in every function. */
 function withOneMore(store: StoreName): string {
   const dir = mkdtempSync(join(tmpdir(), `svc-database-${store}-`))
   cpSync(fileURLToPath(new URL(`../../../services/${store}/database`, import.meta.url)), dir, { recursive: true })
@@ -71,10 +72,10 @@ function withOneMore(store: StoreName): string {
   return dir
 }
 
-/** The second login of each store (docs/operating/rotate.md). Roles belong to the whole server, so only this test uses these names. */
+/** The second login of each store (docs/operating/rotate.md). Roles belong to the whole server, so no other test uses these names. */
 const SECOND_LOGINS = new Map<ServiceName, URL>()
 
-/** Runs the job that makes roles, with a second login. The owner's password does not change. */
+/** Runs the job that creates roles, with a second login. The owner's password does not change. */
 async function makeSecondLogin(store: StoreName): Promise<URL> {
   const { database } = h.system
   const url = new URL(database.urlFor(store))

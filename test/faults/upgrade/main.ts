@@ -1,6 +1,6 @@
 /**
- * `npx pnpm faults:upgrade [--from <revision>]`: runs an earlier revision of this repository, upgrades it to this tree under
- * load, process by process, and rolls it back. Prints each step, and fails if anything is wrong.
+ * `npx pnpm faults:upgrade [--from <revision>]`: runs an earlier revision of this repository, upgrades it to this tree
+ * under load, one process at a time, and rolls it back. Prints each step, and fails if anything is wrong.
  */
 import { readCommandLine } from '../../support/run/command-line.ts'
 import { checkOut, revisionBeforeLastSql, titleOf } from './old-release.ts'
@@ -8,7 +8,7 @@ import { runUpgrade } from './upgrade.ts'
 
 const { values } = readCommandLine({
   command: 'npx pnpm faults:upgrade',
-  does: 'Upgrades an earlier revision to this tree under load, process by process, and rolls it back.',
+  does: 'Upgrades an earlier revision to this tree under load, one process at a time, and rolls it back.',
   options: {
     from: {
       kind: 'text',
@@ -32,7 +32,7 @@ try {
 async function main(): Promise<number> {
   await using old = await checkOut(values.from ?? (await revisionBeforeLastSql()))
   console.log(`from      ${old.title}`)
-  console.log(`to        ${await titleOf('HEAD')}, as it is in this tree`)
+  console.log(`to        ${await titleOf('HEAD')}, with the changes of this tree`)
   const { replaced, answered, streams, deliveries, wrong } = await runUpgrade({
     old,
     answers: values.answers,

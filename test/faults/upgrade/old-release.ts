@@ -1,4 +1,4 @@
-/** An earlier revision of this repository, checked out and installed beside this tree, so that its own code runs. */
+/** An earlier revision of this repository. It is checked out and installed beside this tree, so that its own code runs. */
 import { execFile } from 'node:child_process'
 import {
   appendFileSync,
@@ -22,9 +22,9 @@ import { type Release, THIS_RELEASE } from '../nemesis/fault-system.ts'
 export interface OldRelease extends Release, AsyncDisposable {
   /** `18d0342 faults: threads and health are asked for too` */
   readonly title: string
-  /** SQL files that the old release does not have, or has with another text: `webhook/tables/0012_fair-claims.sql`. */
+  /** SQL files that are new or changed since the old release: `webhook/tables/0012_fair-claims.sql`. */
   readonly newSql: readonly string[]
-  /** Replaces the NATS configuration with the one of this tree. The caller must tell the server of this name to reload. */
+  /** Replaces the NATS configuration by the one of this tree. The caller must tell the server with this name to reload. */
   takeNewNatsConfig(serverName: string): void
 }
 
@@ -35,8 +35,8 @@ const NATS_CONFIG = 'deploy/local/nats.conf'
 const NATS_PATHS = ['deploy/nats', NATS_CONFIG]
 
 /**
- * The code before the last commit that changed SQL, or that commit itself if it made a new baseline, which no database of before
- * can be upgraded to. @throws Error if the history does not go back that far.
+ * The code before the last commit that changed SQL. If that commit made a new baseline, which no earlier database can be
+ * upgraded to, returns that commit itself. @throws Error if the history does not go back that far.
  */
 export async function revisionBeforeLastSql(): Promise<string> {
   const commit = await git([
@@ -71,7 +71,7 @@ export async function checkOut(revision: string): Promise<OldRelease> {
   const title = await titleOf(revision)
   await using started = new AsyncDisposableStack()
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-upgrade-')))
-  // Removes the folder even if this process is killed. The next run then removes git's record of the folder.
+  // Remove the folder even if this process is killed. The next run then removes git's record of the folder.
   const keeper = await startKeeper(createMark(folder), folder)
   started.defer(async () => {
     await keeper.release()
@@ -101,7 +101,7 @@ export async function checkOut(revision: string): Promise<OldRelease> {
     },
     takeNewNatsConfig(serverName) {
       copyNatsConfig(ROOT, natsRoot)
-      // a reload forgets this one argument, and then refuses to change it
+      // the reload loses the server's name, which was an argument, and then refuses to change it
       appendFileSync(join(natsRoot, NATS_CONFIG), `server_name: "${serverName}"\n`)
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
@@ -124,7 +124,7 @@ function sqlFilesOf(root: string): { file: string; text: string }[] {
   })
 }
 
-/** The file of a tree that makes roles. Older trees use the second path. */
+/** The file that creates roles in a tree. Older trees have the second path. */
 function findRoles(root: string): string {
   const paths = ['deploy/local/src/engines/roles.ts', 'deploy/local/src/roles.ts'].map((path) => join(root, path))
   const path = paths.find((each) => existsSync(each))
@@ -146,7 +146,7 @@ async function install(root: string): Promise<void> {
 }
 
 function git(args: readonly string[]): Promise<string> {
-  // git refuses a tree of another user unless told otherwise
+  // git refuses a tree that belongs to another user, unless it is told to trust it
   return tell('git', ['-c', 'safe.directory=*', ...args], { cwd: ROOT })
 }
 

@@ -1,6 +1,6 @@
 /**
- * An upgrade and its rollback with the real old code beside the new code, in the order of docs/operating/upgrade.md: NATS's users,
- * migrations, then process by process, under load.
+ * An upgrade and its rollback with the old release's real code beside the new code, under load. The order is that of
+ * docs/operating/upgrade.md: NATS's users, migrations, then one process at a time.
  */
 import { createWriteStream, mkdtempSync, readlinkSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -32,11 +32,11 @@ interface UpgradeReport {
   readonly answered: number
   readonly streams: number
   readonly deliveries: number
-  /** What was wrong. The run ends at the step that found it. */
+  /** The problems found. The run ends at the first step with a problem. */
   readonly wrong: readonly string[]
 }
 
-/** A server that refuses its new configuration logs it within this time. */
+/** A server logs within this time that it refuses its new configuration. */
 const RELOAD_MS = 500
 const WARN = 40
 const PLENTY = '10000000'
@@ -60,7 +60,7 @@ export async function runUpgrade({ old, answers, natsToo, back, say }: UpgradeOp
     }),
   )
   for (const name of system.names) checkRuns(system, name, old)
-  say(`${system.names.length} processes run the old code; what they complain of: ${join(folder, 'problems.log')}`)
+  say(`${system.names.length} processes run the old code; their warnings and errors: ${join(folder, 'problems.log')}`)
 
   const places = system.urls.map((url) => ({ url, authority: system.authority }))
   const load = started.use(
@@ -88,7 +88,8 @@ export async function runUpgrade({ old, answers, natsToo, back, say }: UpgradeOp
   const replaceIn = async (name: string, release: Release): Promise<void> => {
     const [, digits] = /^gateway-(\d+)$/.exec(name) ?? []
     const url = system.urls[Number(digits) - 1]
-    // Tell the balancer first, like the `sleep` of deploy/kubernetes. Older gateways do not wait for the balancer on their own.
+    // Tell the balancer first, like the `sleep` of deploy/kubernetes. Older gateways do not wait for the balancer by
+    // themselves.
     if (url === undefined) await replace(system, name, release)
     else await load.without(url, () => replace(system, name, release))
     await load.allReady()
@@ -107,9 +108,9 @@ export async function runUpgrade({ old, answers, natsToo, back, say }: UpgradeOp
       yield `${name} is new`
     }
     if (!back) return
-    // The job of the old release runs its migrations when that release is deployed again.
+    // If the old release is deployed again, its job runs its migrations.
     await system.migrate(old)
-    yield 'the new code after the migration step of the old one, which has nothing to do'
+    yield 'the new code after the migration step of the old one, which is a no-op'
     for (const name of system.names) {
       await replaceIn(name, old)
       yield `${name} is old again`
@@ -130,7 +131,7 @@ export async function runUpgrade({ old, answers, natsToo, back, say }: UpgradeOp
   return report(found)
 }
 
-/** Replaces a process as an operator does: asks it to stop, waits until it has drained, and starts the other release. */
+/** Replaces a process as an operator does: signals it to stop, waits until it has drained, and starts the other release. */
 async function replace(system: FaultSystem, name: string, release: Release): Promise<void> {
   system.setRelease(name, release)
   const { code, reason } = await system.end(name, 'SIGTERM')
@@ -142,23 +143,26 @@ async function replace(system: FaultSystem, name: string, release: Release): Pro
   checkRuns(system, name, release)
 }
 
-/** Checks that a process runs the code of this release, if the machine can tell. */
+/** Checks that a process runs the code of this release (only on Linux). */
 function checkRuns(system: FaultSystem, name: string, { root }: Release): void {
   if (process.platform !== 'linux') return
   const folder = readlinkSync(`/proc/${system.pidOf(name)}/cwd`)
-  if (folder !== resolve(root)) throw new Error(`${name} runs in ${folder}, and should in ${root}`)
+  if (folder !== resolve(root)) throw new Error(`${name} runs in ${folder} instead of ${root}`)
 }
 
-/** Gives NATS the rights of the new release. From now on they also apply to the old code, before and after the rollback. */
+/**
+ * Gives NATS the permissions of the new release. From now on they also apply to the old code, before the upgrade and after
+ * the rollback.
+ */
 async function reloadNats(system: FaultSystem, old: OldRelease, complaints: readonly string[]): Promise<void> {
   const [pid = 0] = system.nats.pids()
   const [, serverName] = / -n (\S+)/.exec(commandLineOf(pid) ?? '') ?? []
-  if (serverName === undefined) throw new Error('NATS is not there')
+  if (serverName === undefined) throw new Error('NATS does not run')
   old.takeNewNatsConfig(serverName)
   system.signal(pid, 'SIGHUP')
   await sleep(RELOAD_MS)
   const refused = complaints.find((line) => /reload/i.test(line))
-  if (refused !== undefined) throw new Error(`NATS does not take its new configuration: ${refused}`)
+  if (refused !== undefined) throw new Error(`NATS refuses its new configuration: ${refused}`)
 }
 
 async function booksOf(system: FaultSystem): Promise<string[]> {
@@ -180,7 +184,7 @@ function environmentFor(host: string, caFile: string): NodeJS.ProcessEnv {
     SVC_REGISTRATION_RATE_BURST: RATES,
     SVC_DAILY_FREE_UNITS: PLENTY,
     SVC_DAILY_HARD_LIMIT: PLENTY,
-    // the balancer asks for readiness ten times in this time (keep-alive-client.ts)
+    // the balancer checks readiness ten times in this time (keep-alive-client.ts)
     SVC_DRAIN_SECONDS: '1',
     SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS: host,
     SVC_WEBHOOK_BACKOFF_SECONDS: '0,1,2,4,8',

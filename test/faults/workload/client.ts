@@ -64,12 +64,12 @@ export function createClient({ agent, urls, history, random }: ClientOptions): C
   return client
 }
 
-/** The kind of failure, as the SDK decides whether to retry. Undefined means no failure and no retry. */
+/** The kind of failure that the SDK bases its retries on. Undefined means no failure and no retry. */
 function failureOf({ status, body }: Outcome): ApiError | NetworkError | undefined {
   if (status === null) return new NetworkError('no answer')
   if (status < 400) return undefined
   const code = body.code ?? ''
-  // a nonce that is refused at the first try is a violation, which a retry would hide
+  // a nonce that is refused at the first attempt is a violation, which a retry would hide
   return code === 'nonce_replayed' ? undefined : new ApiError({ status, code, message: code })
 }
 
@@ -101,8 +101,8 @@ async function answerOf(call: Call, ask: () => Promise<Response>): Promise<Outco
     const json: unknown = JSON.parse(await response.text())
     return { status: response.status, body: bodyOf(call, response.status, json) }
   } catch (error) {
-    // `fetch` throws a TypeError if nothing listens or the connection ends, and a DOMException after a timeout. JSON.parse throws if
-    // the answer is cut off. described-answers.ts keeps the answers that differ from the description.
+    // `fetch` throws a TypeError if nothing listens or the connection ends, and a DOMException after a timeout. JSON.parse
+    // throws if the answer is cut off. described-answers.ts records the answers that differ from the description.
     return { status: null, body: { code: error instanceof Error ? error.name : String(error) } }
   }
 }

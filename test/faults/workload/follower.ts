@@ -70,7 +70,7 @@ export function startRoundFollower(
       },
     })
     if (stream.status !== 200) {
-      // 503; 429 until the leases of a dead process expire; 401 for a revoked agent.
+      // Possible are a 503, a 429 until the leases of a dead process expire, and a 401 for a revoked agent.
       if (![401, 429, 503].includes(stream.status)) note('stream', `${stream.status} ${stream.text}`)
       return
     }

@@ -4,17 +4,17 @@ import { fingerprint } from '../history/fingerprint.ts'
 import type { History } from '../history/history.ts'
 import type { Random } from './random.ts'
 
-/** The HTTPS endpoint of all webhooks of a run. It refuses some first attempts, and records every request. */
+/** The HTTPS endpoint of all webhooks of a run. It fails some first attempts, and records every request. */
 export interface HookReceiver extends AsyncDisposable {
   readonly host: string
   readonly caFile: string
   urlFor(path: string): string
-  /** From now on deliveries are recorded here. */
+  /** Records deliveries in this history from now on. */
   startRound(history: History, random: Random): void
   expect(path: string, secret: string): void
 }
 
-/** The attempt fails; the service makes up to four more. */
+/** This attempt fails. The service makes up to four more. */
 const REFUSED = 0.05
 
 export async function startHookReceiver(folder: string): Promise<HookReceiver> {
@@ -28,7 +28,7 @@ export async function startHookReceiver(folder: string): Promise<HookReceiver> {
     startRound(history, random) {
       round = { history, random }
       refusals.clear()
-      // Drops earlier events, which are in the history of their round. An hour of them would fill the memory.
+      // Drop earlier events. They are in the history of their round, and an hour of them would fill the memory.
       receiver.forget()
     },
     expect(path, secret) {

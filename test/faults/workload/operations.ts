@@ -80,5 +80,5 @@ export const OPERATIONS: readonly (readonly [weight: number, operation: Operatio
   [1.5, replay],
 ]
 
-/** Slow operations, during which their agent goes on with others. */
+/** Slow operations. Their agent makes other calls meanwhile. */
 export const IN_BACKGROUND: ReadonlySet<Operation> = new Set([replay])

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { uniformInt } from 'pure-rand/distribution/uniformInt'
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus'
 
-/** Random draws that depend only on the seed. The timing between the draws of several clients varies. */
+/** Random choices that depend only on the seed. The timing between the choices of several clients varies. */
 export interface Random {
   readonly seed: number
   /** From `from` to `to`, both included. */
@@ -17,7 +17,7 @@ export interface Random {
   sample<T>(items: readonly T[], count: number): T[]
   /** Lower-case hex. */
   hex(bytes: number): string
-  /** A separate generator. Its draws depend only on the seed and the name, not on the draws of other generators. */
+  /** A separate generator. It depends only on the seed and the name, not on the draws of other generators. */
   fork(name: string): Random
 }
 
@@ -27,7 +27,7 @@ export function createRandom(seed: number): Random {
   const generator = xoroshiro128plus(seed)
   const int = (from: number, to: number): number => uniformInt(generator, from, to)
   const pick = <T>(items: readonly T[]): T => {
-    if (items.length === 0) throw new RangeError('nothing to draw from')
+    if (items.length === 0) throw new RangeError('the list to draw from is empty')
     return items[int(0, items.length - 1)] as T
   }
   return {

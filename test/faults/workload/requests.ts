@@ -2,7 +2,7 @@ import type { Agent } from '../../support/client/agent.ts'
 import type { Body, Call, Seen } from '../history/calls.ts'
 import { fingerprint } from '../history/fingerprint.ts'
 
-/** Method, target and JSON of a call. A send and a registration have their own body text. */
+/** Method, target and JSON body of a call. A send and a registration bring their own body text. */
 export function requestOf(agent: Agent, call: Call): { method: string; target: string; body?: unknown } {
   switch (call.kind) {
     case 'register':

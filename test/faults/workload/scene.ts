@@ -5,12 +5,12 @@ import type { History } from '../history/history.ts'
 import { type Client, createClient } from './client.ts'
 import type { Random } from './random.ts'
 
-/** A message that an agent has tried to send. */
+/** A message that an agent tried to send. */
 export interface Known {
   readonly sent: Sent
   /** The body of the request. */
   readonly text: string
-  /** Whether it was answered 200 or 202. */
+  /** Whether it got a 200 or 202. */
   accepted: boolean
 }
 
@@ -26,19 +26,19 @@ export interface Actor {
   readonly agent: Agent
   readonly client: Client
   readonly random: Random
-  /** Has credits and sends expensive messages, so it reaches the daily ceiling. */
+  /** Has credits and sends expensive messages, so that it reaches the daily ceiling. */
   isRich: boolean
-  /** Has asked to be revoked. It keeps sending requests, which are refused. */
+  /** Has requested its revocation. It keeps sending requests, which are refused. */
   revoked: boolean
-  /** The cursors of its walks through lists. */
+  /** Its cursors for reading through lists. */
   readonly places: { events: number; inbox: string; requests: string; export: string }
-  /** The number of webhook configurations that it has asked for. */
+  /** The number of webhook configurations that it has requested. */
   webhooks: number
-  /** The time from which the last configuration is certainly in effect, by the clock of this process. */
+  /** The time since when the last configuration is certainly in effect, by the clock of this process. */
   hookedMs: number
 }
 
-/** All agents of one round, and what they know of each other. */
+/** All agents of one round, and what they know about each other. */
 export interface Scene {
   readonly urls: readonly string[]
   readonly history: History
@@ -96,7 +96,7 @@ export function addActor(scene: Scene, place: Place, name: string): Actor {
   return actor
 }
 
-/** Makes a call that needs nothing besides its own fields. */
+/** Makes a call that needs nothing but its own fields. */
 export function ask(actor: Actor, call: Call) {
   return actor.client.ask(call, actor.random.chance(0.1) ? { attempts: 1 } : {})
 }

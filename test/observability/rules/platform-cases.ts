@@ -1,10 +1,10 @@
-/** When alerts on exporters' metrics fire, and when they do not. Names and labels are those of the exporters. */
+/** Cases in which alerts on exporters' metrics fire, and cases in which they do not. Names and labels are those of the exporters. */
 import type { AlertCase, Series } from './promtool.ts'
 
 const HOUR = 3_600
 const DAY = 24 * HOUR
 const constant = (series: string, value: number): Series => ({ [series]: `${value}x120` })
-/** The series fires above the threshold and is quiet at it. `values` has pairs of both. */
+/** A series fires above the threshold and is quiet at it. `values` has a value of each kind for every series. */
 const levels = (...values: readonly (readonly [series: string, above: number, at: number])[]): AlertCase => ({
   at: '90m',
   fires: values.map(([series, above]) => constant(series, above)),
@@ -135,14 +135,14 @@ export const PLATFORM_CASES: Readonly<Record<string, AlertCase>> = {
     at: '30m',
     fires: [
       constant('barman_cloud_cloudnative_pg_io_last_available_backup_timestamp{job="pg"}', -26 * HOUR),
-      // 0: no backup yet. A timestamp is far from 0, but the clock of the tests is not.
+      // The value 0 means that there is no backup yet. A real timestamp is far from 0, but the clock of the tests is not.
       constant('cnpg_collector_last_available_backup_timestamp{job="pg"}', -26 * HOUR),
       constant('pgbackrest_backup_since_last_completion_seconds{stanza="svc", backup_type="full"}', 27 * HOUR),
     ],
     quiet: [
       {
         ...constant('barman_cloud_cloudnative_pg_io_last_available_backup_timestamp{job="pg"}', -25 * HOUR),
-        // With the plugin, the operator's own metric knows of no backup.
+        // With the plugin, the operator's own metric does not know of any backup.
         ...constant('cnpg_collector_last_available_backup_timestamp{job="pg"}', -999 * HOUR),
       },
       constant('cnpg_collector_last_available_backup_timestamp{job="pg"}', -25 * HOUR),
@@ -196,7 +196,7 @@ export const PLATFORM_CASES: Readonly<Record<string, AlertCase>> = {
     fires: [verified(1, { created: '0x60', status_last_successful_time: '50x60' }), verified(1, { created: '0x60' })],
     quiet: [
       verified(0, { created: '0x60', status_last_successful_time: '50x60' }),
-      // A later run has succeeded.
+      // A later run succeeded.
       verified(1, { created: '0x60', status_last_successful_time: '150x60' }),
     ],
   },
@@ -216,7 +216,7 @@ export const PLATFORM_CASES: Readonly<Record<string, AlertCase>> = {
     fires: [certificate(13 * DAY, 60), constant('probe_ssl_earliest_cert_expiry{instance="a"}', 14 * DAY)],
     quiet: [
       certificate(15 * DAY, 60),
-      // A short certificate whose renewal is not due yet.
+      // A short-lived certificate whose renewal is not due yet.
       certificate(DAY, HOUR * 12),
       constant('probe_ssl_earliest_cert_expiry{instance="a"}', 15 * DAY),
     ],

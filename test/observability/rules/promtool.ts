@@ -9,7 +9,7 @@ import { stringify } from 'yaml'
 export type Series = Readonly<Record<string, string>>
 
 export interface AlertCase {
-  /** When to look, from the first sample on. */
+  /** The time at which to evaluate, counted from the first sample. */
   readonly at: string
   /** One set for each branch of the expression. The alert fires for each of them. */
   readonly fires: readonly Series[]
@@ -24,8 +24,8 @@ export interface RuleGroup {
 export const hasPromtool = spawnSync('promtool', ['--version']).status === 0
 
 /**
- * Tests each alert with the recorded rules that it reads, and without the other alerts, which would take minutes.
- * @returns what promtool says; '' if every case came out as expected.
+ * Tests each alert together with the recorded rules that it reads, but without the other alerts, which would take minutes.
+ * @returns the output of promtool; '' if every case came out as expected.
  */
 export function runCases(groups: readonly RuleGroup[], cases: Readonly<Record<string, AlertCase>>): string {
   const folder = mkdtempSync(join(tmpdir(), 'promtool-'))

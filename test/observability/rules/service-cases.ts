@@ -1,10 +1,10 @@
-/** When alerts on the services' own metrics fire, and when they do not. */
+/** Cases in which alerts on the services' own metrics fire, and cases in which they do not. */
 import type { AlertCase, Series } from './promtool.ts'
 
 const SERVICES = ['gateway', 'identity', 'messaging', 'boards', 'budget', 'stream', 'webhook']
 const alive = (services: readonly string[]): Series =>
   Object.fromEntries(services.map((service) => [`agentmsg_build_info{component="${service}"}`, '1x60']))
-/** A level for an hour: fires above, is quiet at the threshold. */
+/** A level that lasts for an hour. It fires above the threshold and is quiet at it. */
 const level = (series: string, above: number, threshold: number, at = '40m'): AlertCase => ({
   at,
   fires: [{ [series]: `${above}x60` }],
@@ -12,7 +12,7 @@ const level = (series: string, above: number, threshold: number, at = '40m'): Al
 })
 const requests = (code: string, status: string): string =>
   `agentmsg_http_requests_total{operation="sendMessage", code="${code}", status="${status}"}`
-/** 100 requests a minute, of which `bad` fail. */
+/** 100 requests a minute, of which `bad` requests fail. */
 const failing = (bad: number): Series => ({
   [requests('ok', '202')]: `0+${100 - bad}x110`,
   [requests('unavailable', '503')]: `0+${bad}x110`,
@@ -28,7 +28,7 @@ const slow = (good: number, perMinute: number): Series => ({
   'agentmsg_http_requests_total{operation="getMe"}': `0+${perMinute}x60`,
 })
 
-/** Of 100 events a minute, `bad` ones in the state `value`. */
+/** 100 events a minute, of which `bad` events are in the state `value`. */
 const share = (metric: string, label: string, value: string, bad: number): Series => ({
   [`${metric}{component="a", call="b", statement="c", loop="d", ${label}="ok"}`]: `0+${100 - bad}x60`,
   [`${metric}{component="a", call="b", statement="c", loop="d", ${label}="${value}"}`]: `0+${bad}x60`,
@@ -165,7 +165,7 @@ function waiting(statements: number): Series {
   }
 }
 
-/** Three processes, one of which is ahead of the others. The clock of the tests starts at 0. */
+/** Three processes. The clock of one is ahead of the others. The clock of the tests starts at 0. */
 function clocks(aheadSeconds: number): Series {
   return Object.fromEntries(
     [0, 0, aheadSeconds].map((ahead, at) => [

@@ -1,11 +1,11 @@
 import { escapeText } from './escape.ts'
 
-/** A chart of horizontal bars as SVG text. All bars have one scale, from zero to the largest value. */
+/** A chart of horizontal bars as SVG text. All bars share one scale, from zero to the largest value. */
 interface Chart {
   readonly title: string
-  /** What a bar's length is, with its unit. */
+  /** What a bar's length shows, with its unit. */
   readonly unit: string
-  /** The names of the bars of each group, in order. */
+  /** The names of a group's bars, in order. */
   readonly bars: readonly string[]
   readonly groups: readonly { readonly name: string; readonly values: readonly number[] }[]
 }

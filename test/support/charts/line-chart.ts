@@ -6,9 +6,9 @@ interface Chart {
   /** The unit of the horizontal axis. */
   readonly across: string
   readonly lines: readonly Line[]
-  /** Equal steps on the horizontal axis are equal factors. */
+  /** Uses a logarithmic horizontal axis. */
   readonly logarithmic?: boolean
-  /** Parts of the horizontal axis that are marked. */
+  /** Marked ranges of the horizontal axis. */
   readonly spans?: readonly Span[]
 }
 
@@ -23,7 +23,7 @@ interface Line {
   readonly points: readonly Point[]
 }
 
-/** x and y. */
+/** Points, as x and y. */
 type Point = readonly [number, number]
 
 const WIDTH = 720
@@ -33,10 +33,10 @@ const TOP = 40
 const BOTTOM = 56
 const SPAN_ROWS = 8
 const COLOURS = ['#1f6feb', '#d1570b', '#2da44e']
-/** Up to this many points of a line are marked with their values. */
+/** Lines with at most this many points show their values. */
 const FEW_POINTS = 12
 const LEAST_TICKS = 4
-/** Where the value of a point is, relative to it, so that the values of lines with the same shape do not overlap. */
+/** Vertical distance of a value from its point, different for each line, so that the values of similar lines do not overlap. */
 const VALUE_OFFSETS = [-6, 14, -16]
 
 /** The place of a value on the horizontal axis. */
@@ -61,7 +61,7 @@ export function lineChart({ title, across, lines, logarithmic = false, spans = [
   ].join('\n')
 }
 
-/** A coloured band, with its name at one of several heights, so that the names of neighbours do not overlap. */
+/** A coloured band with its name. The names have several heights, so that those of neighbours do not overlap. */
 function drawSpan({ name, from, to }: Span, placeX: PlaceX, at: number): string {
   const [left, width] = [placeX(from), Math.max(1, placeX(to) - placeX(from))]
   const y = TOP + 8 + (at % SPAN_ROWS) * 10
@@ -100,7 +100,7 @@ function drawLine({ name, points }: Line, placeX: PlaceX, at: number): string {
   ].join('\n')
 }
 
-/** A dot with its value. The largest value of a line is in its name, and would be at the upper edge. */
+/** A dot with its value. The largest value is not repeated, because it is in the line's name and would be at the upper edge. */
 function drawPoint(y: number, left: number, top: number, at: number): string {
   const colour = COLOURS[at % COLOURS.length]
   const anchor = left < LEFT + 20 ? 'start' : left > WIDTH - LEFT - 20 ? 'end' : 'middle'

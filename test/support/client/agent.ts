@@ -48,7 +48,7 @@ export async function call(place: Place, method: string, path: string, options: 
   return { status: response.status, headers: response.headers, text, body: parseOrUndefined(text) }
 }
 
-/** The text of an answer. An event stream does not end, so it is closed and gives no text (event-stream.ts reads streams). */
+/** The text of an answer. An event stream does not end, so it is closed and has no text (event-stream.ts reads streams). */
 async function textOf(response: Response): Promise<string> {
   if (response.headers.get('content-type')?.startsWith('text/event-stream') !== true) return response.text()
   await response.body?.cancel()
@@ -120,7 +120,7 @@ export class Agent {
     return { challenge, nonce: await solveWork(challenge, difficulty) }
   }
 
-  /** Registers, with several attempts if the machine is busy: an identical retry is 200 (spec 5.6). */
+  /** Registers. Retries if the machine is busy, because an identical retry is 200 (spec 5.6). */
   async register(): Promise<this> {
     const work = await eventually(() => this.solve())
     const register = () => this.post('/v2/agents/register', { name: this.name, pubkey: this.pubkey, ...work })
@@ -130,7 +130,7 @@ export class Agent {
     return this
   }
 
-  /** A signed envelope with fresh id and ts. */
+  /** A signed envelope with a fresh `id` and `ts`. */
   envelope(to: Agent | string, body: JsonValue = 'hello', changes: Partial<UnsignedEnvelope> = {}): SignedEnvelope {
     return signEnvelope({ ...this.head(to), body, ...changes }, this.key.secretKey)
   }

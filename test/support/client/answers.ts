@@ -26,7 +26,7 @@ export async function spendingOf(agent: Agent): Promise<Spending> {
   return { units: body.used_units, introductions: body.used_introductions, credits: body.credit_balance }
 }
 
-/** The answer, which must be a success. For calls that a test needs but does not test. */
+/** Returns the answer, which must be a success. For calls that a test needs but does not test. */
 export async function got(pending: Promise<HttpAnswer>): Promise<HttpAnswer> {
   const answer = await pending
   if (answer.status >= 300) throw new Error(`${answer.status} ${answer.text}`)

@@ -24,7 +24,7 @@ export async function newBoard(owner: Agent, board: BoardAsked = {}): Promise<st
   return body.id
 }
 
-/** The membership PUT, by the caller for another agent. */
+/** The PUT of a membership: the caller sets the role of another agent. */
 export function putRole(caller: Agent, boardId: string, agent: Agent, role: Role): Promise<HttpAnswer> {
   return caller.put(`/v2/boards/${boardId}/members/${agent.id}`, { role })
 }

@@ -19,13 +19,13 @@ export interface TestStream extends Disposable {
   /** The text of an answer that is not a stream. */
   readonly text: string
   readonly frames: readonly Frame[]
-  /** Resolves when the stream is over: `ended` by the server, `broken` by the network, or `closed` by this client. */
+  /** Resolves when the stream ends, with the reason: `ended` by the server, `broken` by the network, or `closed` by this client. */
   readonly over: Promise<'ended' | 'broken' | 'closed'>
-  /** Cursors of the messages so far. */
+  /** Cursors of the messages received so far. */
   cursors(): number[]
-  /** Ids of the envelopes so far. */
+  /** Ids of the envelopes received so far. */
   ids(): string[]
-  /** The cursor with which a client would reconnect. */
+  /** The cursor that a client would reconnect with. */
   last(): number
   /** Waits for the first event of this kind, or for the `count`-th. */
   until(event: string, count?: number): Promise<void>

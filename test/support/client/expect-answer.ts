@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import type { HttpAnswer } from './agent.ts'
 
-/** On a busy machine, an answer may be late because the test waited for it together with others. */
+/** On a busy machine an answer may be late, because the test awaited several answers together. */
 const CLOCK_MS = 60_000
 
 /** Checks the headers that every answer has (spec 3.14). */

@@ -11,11 +11,11 @@ interface Delivered {
 
 export interface Follower {
   readonly agent: Agent
-  /** Everything delivered over all connections, in order of arrival. */
+  /** Everything delivered on all connections, in order of arrival. */
   readonly delivered: readonly Delivered[]
   /** Number of connections opened so far. */
   readonly connections: number
-  /** The last cursor, from a delivered event or from a frame that says there is nothing to deliver. */
+  /** The last cursor, from a delivered event or from a `cursor` frame. */
   readonly last: number
   stop(): Promise<void>
 }
@@ -76,7 +76,7 @@ export function startFollower(agent: Agent, { urls, readDelayMs = 0 }: FollowerO
           await stream.over
         }
       } catch (error) {
-        if (!(error instanceof TypeError)) throw error // fetch throws it if nothing listens
+        if (!(error instanceof TypeError)) throw error // fetch throws TypeError if nothing listens
       }
       if (last === wasAt && !stopped) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
     }

@@ -1,4 +1,4 @@
-/** Raw HTTP, for requests that `fetch` corrects or refuses to send. */
+/** Raw HTTP, for requests that `fetch` would correct or refuse to send. */
 import { request as httpRequest } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { expectDescribed, expectDescribedSomewhere } from '../description/described-answers.ts'

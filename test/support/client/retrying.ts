@@ -4,7 +4,8 @@ import { eventually } from '../eventually.ts'
 const LIMIT_MS = 100_000
 
 /**
- * Calls like a client of spec 13.2: repeats the call, signed anew and with the same envelope, until the answer is not 503.
+ * Calls like a client of spec 13.2: repeats the call until the answer is not 503. Each attempt has a new signature and the
+ * same envelope.
  */
 export function untilAnswered<A extends { status: number }>(call: () => Promise<A>): Promise<A> {
   return eventually(

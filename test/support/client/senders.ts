@@ -2,22 +2,25 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Agent } from './agent.ts'
 import { untilAnswered } from './retrying.ts'
 
-/** Agents that send without a pause, and repeat a message with the same id until they know that it was accepted (spec 13.2). */
+/**
+ * Agents that send without a pause. Each repeats a message with the same id until it knows that the message was accepted
+ * (spec 13.2).
+ */
 export interface Senders {
   /** Ids in the order of their acceptance, by sender. */
   readonly accepted: ReadonlyMap<Agent, readonly string[]>
-  /** Waits until some sender was given an acceptance that none had when this was called. */
+  /** Waits until one sender gets an acceptance after this call. */
   untilOneAccepted(): Promise<void>
-  /** Waits until every sender was given an acceptance that it had not when this was called. */
+  /** Waits until every sender gets an acceptance after this call. */
   untilEachAccepted(): Promise<void>
-  /** Lets each finish the message that it is sending. @throws the first answer that is neither an acceptance nor 503. */
+  /** Lets each sender finish its current message. @throws the first answer that is neither an acceptance nor 503. */
   stop(): Promise<void>
 }
 
 const PAUSE_MS = 10
 const POLL_MS = 5
 
-/** @param pairs sender and recipient, whose inbox must be open. */
+/** @param pairs sender and recipient. The recipient's inbox must be open. */
 export function startSenders(pairs: readonly (readonly [Agent, Agent])[]): Senders {
   const accepted = new Map<Agent, string[]>(pairs.map(([sender]) => [sender, []]))
   let isSending = true

@@ -1,4 +1,4 @@
-/** Requests signed by spec 3.3. A test can make any single part wrong. */
+/** Requests signed by spec 3.3. A test can make any single part invalid. */
 import { createHash, randomBytes } from 'node:crypto'
 import { signBytes } from '@svc/svc1/sign.ts'
 import type { Agent, HttpAnswer } from './agent.ts'
@@ -29,7 +29,7 @@ export interface Draft {
   readonly url: string
 }
 
-/** A correct request with these changes. By default it asks for the signer's own identity. */
+/** A correct request with these changes. By default it reads the signer's own identity. */
 export function draft(signer: Agent, changes: Partial<Draft> = {}): Draft {
   return {
     signer,

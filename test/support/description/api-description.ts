@@ -61,7 +61,7 @@ const DOCUMENTS = /^\/(?:openapi\.json|\.well-known\/agent\.json|docs(?:\/[\w.-]
 const TRANSPORT_HEADERS =
   /^(?:connection|keep-alive|content-length|content-type|content-encoding|transfer-encoding|vary|etag|access-control-.*)$/
 
-/** Errors found before the path is examined, or because the path is unknown (spec 3.5, 3.11). */
+/** Errors that do not depend on an operation: found before the path is examined, or because the path is unknown (spec 3.5, 3.11). */
 const CODES_OF_NO_OPERATION: readonly ErrorCode[] = [
   'invalid_request',
   'unauthenticated',
@@ -95,7 +95,7 @@ export class ApiDescription {
     }))
   }
 
-  /** @returns one sentence for each mismatch between the description and the answer, and after a success also the request. */
+  /** Returns one sentence for each mismatch between the description and the answer. After a success, also checks the request. */
   findMisfits(request: SentRequest, answer: SeenAnswer): string[] {
     const path = pathOf(request.target)
     const operation = this.#find(request.method, path)
@@ -111,7 +111,7 @@ export class ApiDescription {
     ]
   }
 
-  /** Like `findMisfits` for an answer whose request is unknown. Some operation, or an unknown path, must be able to give it. */
+  /** Like `findMisfits`, for an answer whose request is unknown. The answer must be possible for an operation or for an unknown path. */
   findMisfitsOfSome(answer: SeenAnswer): string[] {
     const kinds = Object.entries(this.document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).flatMap(([method, { responses }]) => {
@@ -128,7 +128,9 @@ export class ApiDescription {
     )
     const unknown = { method: 'GET', target: '', headers: new Headers(), body: undefined }
     const none = this.#misfitsOfNoOperation(unknown, '/openapi.json', answer)
-    return none.length === 0 || kinds.some((find) => find().length === 0) ? [] : [`no operation answers so: ${none}`]
+    return none.length === 0 || kinds.some((find) => find().length === 0)
+      ? []
+      : [`no operation gives this answer: ${none}`]
   }
 
   /** The path, query and header parameters of an operation. */
@@ -246,7 +248,7 @@ export class ApiDescription {
         if (required) problems.push(`the parameter ${name} is missing`)
       } else problems.push(...this.#misfitsOfText(schema, value).map((text) => `the parameter ${name}: ${text}`))
     }
-    if (described.security.length === 1 && !headers.has('authorization')) problems.push('there is no signature')
+    if (described.security.length === 1 && !headers.has('authorization')) problems.push('the signature is missing')
     if (described.requestBody !== undefined) {
       problems.push(...this.findMisfitsOf(`${at}/requestBody/content/application~1json/schema`, parse(body ?? '')))
     } else if (body !== undefined && body !== '') problems.push('there is a body')

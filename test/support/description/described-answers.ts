@@ -1,6 +1,7 @@
 /**
- * Checks every answer that a test receives against the OpenAPI description of the gateway that sent it. No test has to ask for this
- * or can avoid it: this file watches `fetch`, which the SDK and the CLI also use, and raw-http.ts passes in its answers.
+ * Checks every answer that a test receives against the OpenAPI description of the gateway that sent it. The check covers
+ * all tests without their help: this file watches `fetch`, which the SDK and the CLI also use, and raw-http.ts passes in
+ * its answers.
  */
 import { ApiDescription, type OpenApi, type SeenAnswer, type SentRequest } from './api-description.ts'
 
@@ -28,7 +29,7 @@ export async function watchAnswers(urls: readonly string[]): Promise<Watch> {
   }
   return {
     check() {
-      if (found.length > 0) throw new Error(`answers that are not as described:\n${found.join('\n')}`)
+      if (found.length > 0) throw new Error(`answers that differ from the description:\n${found.join('\n')}`)
     },
     [Symbol.dispose]() {
       for (const origin of origins) {
@@ -41,7 +42,7 @@ export async function watchAnswers(urls: readonly string[]): Promise<Watch> {
 
 const misfits = new Map<string, string[]>()
 
-/** Keyed by text. A description takes a second to compile, and all files of a worker use the same description. */
+/** Keyed by the text of the description. Compiling one takes a second, and all files of a worker use the same description. */
 const compiled = new Map<string, ApiDescription>()
 
 function descriptionOf(text: string): ApiDescription {
@@ -58,7 +59,7 @@ export function expectDescribed(url: string, request: SentRequest, answer: SeenA
   report(origin, `${request.method} ${request.target}: ${answer.status}`, description.findMisfits(request, answer))
 }
 
-/** Like `expectDescribed`, if it is unknown which of several requests was answered. */
+/** Like `expectDescribed`, for an answer to one of several requests. */
 export function expectDescribedSomewhere(url: string, answer: SeenAnswer): void {
   const { origin } = new URL(url)
   const description = descriptions.get(origin)
@@ -98,5 +99,5 @@ function textOf(body: unknown): string | undefined {
   if (body === undefined || body === null) return undefined
   if (typeof body === 'string') return body
   if (ArrayBuffer.isView(body)) return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString()
-  throw new Error('a body of a kind that cannot be held against the description')
+  throw new Error('a body of a kind that cannot be checked against the description')
 }

@@ -6,7 +6,7 @@ interface ManifestSettings {
   limits?: Readonly<Record<string, number>>
 }
 
-/** The discovery manifest with the values of spec 5.1 and 11.7, written out instead of read from the code's constants. */
+/** The discovery manifest with the values of spec 5.1 and 11.7, written out instead of taken from the code's constants. */
 export function expectedManifest({
   authority = '127.0.0.1:8080',
   difficulty = 18,

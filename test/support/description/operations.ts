@@ -3,14 +3,17 @@ export interface SpecOperation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** The path in the specification's table. */
   readonly path: string
-  /** `optional` for the challenge request, which the specification lists as `none`: if it has a signature, the signature must be valid (spec 3.1). */
+  /**
+   * `optional` for the challenge request, which the specification lists as `none`: a signature may be absent, but not
+   * invalid (spec 3.1).
+   */
   readonly auth: 'optional' | 'required'
   readonly query: readonly string[]
   /** Headers besides those of a signature, in lower case. */
   readonly headers?: readonly string[]
   /** Content type of a success that is not JSON. */
   readonly type?: string
-  /** Statuses of a success, and of an unhealthy service. */
+  /** Statuses of a success, and the status of a failed health check. */
   readonly success: readonly number[]
   /** Statuses of its own errors, besides those that every operation has. */
   readonly faults: readonly number[]
@@ -18,7 +21,7 @@ export interface SpecOperation {
   readonly body?: unknown
 }
 
-/** Base58 of 32 bytes. The id of the first key of RFC 8032, whose secret is public, so no agent has it. */
+/** Base58 of 32 bytes: the id of the first key of RFC 8032. Its secret is public, so no agent uses it. */
 export const ABSENT_AGENT_ID = '3HhGPB6ht33n51YFaocqBtGePb3xqT4VgnjYbd81eeZW'
 export const ABSENT_PUBKEY = 'ed25519:d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
 export const ABSENT_BOARD_ID = '00000000000000000000'
@@ -35,9 +38,9 @@ const ENVELOPE = {
   sig: Buffer.alloc(64).toString('base64'),
 }
 const REGISTRATION = { name: ABSENT_NAME, pubkey: ABSENT_PUBKEY, challenge: 'none', nonce: '1' }
-/** Always refused: a private board on which anyone may post (spec 8.1). */
+/** Always refused, because a private board cannot let anyone post (spec 8.1). */
 const BOARD = { title: 'a board', visibility: 'private', posting: 'anyone' }
-/** Always refused: an address that is not public (spec 10.2). */
+/** Always refused, because the address is not public (spec 10.2). */
 const WEBHOOK = { url: 'https://127.0.0.1/', secret: 'x'.repeat(32) }
 const PAGE = ['after', 'limit']
 
@@ -82,7 +85,7 @@ export const OPERATIONS: readonly SpecOperation[] = [
   operation('DELETE', '/v2/webhook', 'required', { faults: [404] }),
 ]
 
-/** A request target of the operation. It names things that do not exist. */
+/** A request target of the operation, with names of things that do not exist. */
 export function targetOf({ path }: SpecOperation): string {
   return path
     .replace('{name}', ABSENT_NAME)

@@ -15,7 +15,7 @@ interface Program {
 }
 
 const START_LIMIT_MS = 90_000
-/** Paths of Chromium and Chrome on machines for which the package has no browser. */
+/** Paths of Chromium and Chrome, for machines that the npm package has no browser for. */
 const INSTALLED = [
   '/usr/bin/chromium',
   '/usr/bin/chromium-browser',
@@ -25,9 +25,9 @@ const INSTALLED = [
 ]
 
 /**
- * Starts Chromium. `SVC_TEST_CHROMIUM` names the program. Without it, Linux on x64 uses the browser and libraries of the npm package
- * `@sparticuz/chromium`, and other machines use an installed browser.
- * @param options.ownFolder outside a test run, the browser is unpacked into a folder of its own, which is deleted with it.
+ * Starts Chromium, from the path in `SVC_TEST_CHROMIUM` if it is set. Otherwise Linux on x64 uses the browser and libraries
+ * of the npm package `@sparticuz/chromium`, and other machines use an installed browser.
+ * @param options.ownFolder outside a test run, the browser is unpacked into its own folder, which is deleted with it.
  * @throws Error if there is no browser, so that a test that needs one fails instead of being skipped.
  */
 export async function startChromium({ ownFolder = false } = {}): Promise<Browser> {
@@ -61,7 +61,7 @@ async function unpackChromium(folder: string): Promise<Program> {
   const packed = (name: string): string =>
     fileURLToPath(new URL(`../bin/${name}`, import.meta.resolve('@sparticuz/chromium')))
   const { TMPDIR: before } = process.env
-  process.env.TMPDIR = target // `inflate` unpacks to this folder
+  process.env.TMPDIR = target // `inflate` unpacks into this folder
   try {
     const [path, libraries] = await Promise.all([inflate(packed('chromium.br')), inflate(packed('al2023.tar.br'))])
     await inflate(packed('fonts.tar.br'))

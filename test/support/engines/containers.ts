@@ -1,7 +1,7 @@
 /**
- * Runs the engines of tests in containers of the published images instead of the packaged binaries, for
- * `SVC_TEST_ENGINE=containers`. It needs a Docker that testcontainers finds. It is loaded only then, because loading takes
- * longer than most tests.
+ * Runs the engines of tests in containers of the published images instead of the packaged binaries
+ * (`SVC_TEST_ENGINE=containers`). Needs a Docker that testcontainers can find. Loaded only in that case, because loading
+ * takes longer than most tests.
  */
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
@@ -15,7 +15,7 @@ const NATS_CONFIG = fileURLToPath(new URL('../../../deploy/nats', import.meta.ur
 const START_LIMIT_MS = 60_000
 
 export interface PostgresContainer {
-  /** As superuser. */
+  /** The URL of the superuser. */
   readonly adminUrl: string
   stop(): Promise<void>
 }
@@ -47,7 +47,7 @@ export async function startPostgresContainer(): Promise<PostgresContainer> {
 
 interface NatsContainer {
   urlFor(login: NatsLogin): string
-  /** SIGKILL. */
+  /** Sends SIGKILL. */
   kill(): Promise<void>
   /** Restarts on the same port. @param wipe deletes all stored data. */
   restart(wipe: boolean): Promise<void>

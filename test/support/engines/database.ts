@@ -30,7 +30,7 @@ export async function createTestDatabase(stores: readonly StoreName[]): Promise<
 
 const SERVICES = new URL('../../../services/', import.meta.url)
 
-/** Creates a database with all schemas on a server of the test's own. @param serverUrl of its superuser. */
+/** Creates a database with all schemas on a server that the test started. @param serverUrl URL of the superuser. */
 export async function createMigrated(
   serverUrl: string,
   name: string,

@@ -29,19 +29,20 @@ export function findTestRun(): Promise<TestRun> {
 }
 
 /**
- * Reserves ports that must be known before anything listens on them.
- * @returns the first of `count` consecutive free ports on 127.0.0.1. The run gives them out again only after thousands of others.
+ * Reserves ports for servers whose port must be known before they listen.
+ * @returns the first of `count` consecutive free ports on 127.0.0.1. The run does not hand them out again until it has
+ * handed out thousands of others.
  */
 export function takePorts(count = 1): Promise<number> {
   return askBroker<number>('POST', 'ports', count)
 }
 
 export interface TestNats extends AsyncDisposable {
-  /** The folder of its streams. */
+  /** The folder of the server's streams. */
   readonly folder: string
   /** The URL of a login of deploy/nats/users.conf. The port does not change over restarts. */
   urlFor(user: NatsLogin): string
-  /** Sends SIGKILL. Clients keep reconnecting. */
+  /** Sends SIGKILL. Clients try to reconnect until the next start. */
   kill(): Promise<void>
   /** Stops the server if it runs, and starts it on the same port. @param options.wipe deletes all stored data. */
   restart(options?: { wipe?: boolean }): Promise<void>
@@ -50,9 +51,9 @@ export interface TestNats extends AsyncDisposable {
 /** A NATS server with the test's own configuration. */
 interface ConfiguredNats extends AsyncDisposable {
   readonly port: number
-  /** Of one of the logins of deploy/nats/users.conf, if the configuration includes `users.conf`. */
+  /** The URL of a login of deploy/nats/users.conf, if the configuration includes `users.conf`. */
   urlFor(user: NatsLogin): string
-  /** Starts it again on the same port. @param files are added to those that are there. */
+  /** Starts the server again on the same port. @param files are added to the existing files. */
   restart(config: string, files?: object): Promise<void>
 }
 
@@ -125,7 +126,7 @@ async function startInContainer(passwords: Readonly<Record<NatsLogin, string>>):
   const nats = await startNatsContainer(await takePorts(), passwords)
   return {
     get folder(): string {
-      throw new Error('what NATS stores in a container is not to be had')
+      throw new Error('the files that NATS stores in a container cannot be read')
     },
     urlFor: nats.urlFor,
     kill: nats.kill,

@@ -1,9 +1,9 @@
-/** Time that passes for stored messages, so that a test of expiry does not wait for it. */
+/** Lets the lifetime of stored messages pass, so that a test of expiry does not wait for it. */
 import type { Sql } from 'postgres'
 
 /**
- * Makes these messages expired a second ago, as if their time had passed. Their rows move to the partition that is the next to
- * be emptied; so they are purged with the next pass, and messages that are live are not in their way.
+ * Makes these messages expire a second ago. Their rows move to the partition that is emptied next. The next pass of the
+ * purge deletes them, and no live message delays it.
  */
 export async function expireMessages(sql: Sql, ids: readonly string[], retentionSeconds: number): Promise<void> {
   await sql`

@@ -10,7 +10,7 @@ import { type Plugin, rolldown } from 'rolldown'
 
 const SERVICES = fileURLToPath(new URL('../../../services', import.meta.url))
 
-/** Modules find files, threads and packages relative to their source, not to the bundle. */
+/** Modules find files, threads and packages relative to their source file, not to the bundle. */
 const keepUrls: Plugin = {
   name: 'keep-urls',
   transform: (code, id) => code.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(id).href)),
@@ -23,6 +23,6 @@ await bundle.write({ dir: own, entryFileNames: 'main.mjs', chunkFileNames: '[nam
 try {
   renameSync(own, join(folder, service))
 } catch (error) {
-  // Another process was faster.
+  // Another process finished the bundle first.
   if ((error as NodeJS.ErrnoException).code !== 'ENOTEMPTY') throw error
 }

@@ -48,7 +48,7 @@ test.each([
   [['--minutes', ''], 'It is a number from 0.'],
   [['--minutes=-1'], 'It is a number from 0.'],
   [['--round-seconds', '1.5'], 'It is a whole number from 1.'],
-  [['--faults', 'kill,flood'], "'flood' is none of kill, pause."],
+  [['--faults', 'kill,flood'], "'flood' is not one of kill, pause."],
   [['writes'], 'Allowed choices are send, reads.'],
   [['reads', 'send'], 'too many arguments'],
 ])('%s is an error of one line', (args, problem) => {

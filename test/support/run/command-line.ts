@@ -1,4 +1,4 @@
-/** Command lines of the programs under `test/`. `--help` lists the options, and a mistake prints one sentence, not a stack trace. */
+/** Command lines of the programs under `test/`. `--help` lists the options. A mistake prints one sentence, not a stack trace. */
 import { Argument, Command, Option as CommanderOption, InvalidArgumentError } from 'commander'
 
 interface Described {
@@ -34,7 +34,7 @@ interface CommandLine<O extends Options> {
   readonly command: string
   readonly does: string
   readonly options: O
-  /** Arguments without an option name. */
+  /** Positional arguments. */
   readonly names?: Described & { readonly of: readonly string[]; readonly several?: boolean }
 }
 
@@ -43,16 +43,16 @@ export interface Parsed<O extends Options> {
   readonly names: readonly string[]
 }
 
-/** Exit code for a wrong command line, as in BSD. */
+/** Exit code for an invalid command line, as in BSD. */
 const EX_USAGE = 2
 
-/** Reads this process's command line. Exits with 0 after `--help`, and with 2 if the command line is wrong. */
+/** Reads this process's command line. Exits with 0 after `--help`, and with 2 if the command line is invalid. */
 export function readCommandLine<const O extends Options>(line: CommandLine<O>): Parsed<O> {
   const command = commandOf(line).exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : EX_USAGE))
   return parseWith(command, line, process.argv.slice(2))
 }
 
-/** @throws CommanderError after `--help`, with exit code 0, and for a wrong command line. */
+/** @throws CommanderError after `--help`, with exit code 0, and for an invalid command line. */
 export function parseWith<O extends Options>(
   command: Command,
   { options }: CommandLine<O>,
@@ -98,6 +98,7 @@ function numberOf(text: string, { min = 0, whole = false }: Extract<Option, { ki
 
 function listOf(text: string, of: readonly string[]): readonly string[] {
   const all = text.split(',')
-  for (const one of all) if (!of.includes(one)) throw new InvalidArgumentError(`'${one}' is none of ${of.join(', ')}.`)
+  for (const one of all)
+    if (!of.includes(one)) throw new InvalidArgumentError(`'${one}' is not one of ${of.join(', ')}.`)
   return all
 }

@@ -13,7 +13,7 @@ export interface TestRunReport extends Counts {
   readonly failures: readonly string[]
 }
 
-/** Tells the process that started vitest (test/run.ts) which tests ran, and how many passed and failed. */
+/** Tells the process that started vitest (test/run.ts) how many tests passed and failed, and which ones ran. */
 export default class CountReporter implements Reporter {
   async onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): Promise<void> {
     const counts = modules.map(countModule)
@@ -31,7 +31,7 @@ export default class CountReporter implements Reporter {
   }
 }
 
-/** If a module failed without a failed test, it could not be loaded or a hook failed. That counts as one failure. */
+/** A module without a failed test can still fail: it could not be loaded, or a hook failed. That counts as one failure. */
 function countModule(module: TestModule): Counts {
   const states = [...module.children.allTests()].map((test) => test.result().state)
   const failed = states.filter((state) => state === 'failed').length
@@ -47,7 +47,7 @@ function namesIn(module: TestModule): TestRunReport['tests'] {
   return ran.map(({ fullName }) => ({ file: module.relativeModuleId, name: fullName }))
 }
 
-/** A suite or a file has its own errors if a hook failed or it could not be loaded. */
+/** A suite or a file has its own errors if a hook failed or the file could not be loaded. */
 function failuresIn(module: TestModule): string[] {
   const file = module.relativeModuleId
   const nameOf = (suite: TestSuite): string => `${file} > ${suite.fullName}, a hook`

@@ -5,7 +5,7 @@ import { beforeEach } from 'vitest'
 const ROOM_MS = 20_000
 const DAY_MS = 24 * 60 * 60 * 1000
 
-// Budgets are reset at midnight UTC, so a test with two requests must not run across midnight.
+// Budgets are reset at midnight UTC, so a test with several requests must not run across midnight.
 beforeEach(async () => {
   const leftMs = DAY_MS - (Date.now() % DAY_MS)
   if (leftMs < ROOM_MS) await sleep(leftMs)

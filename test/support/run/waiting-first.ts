@@ -1,8 +1,8 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /**
- * Files whose tests wait for leases and deadlines to end. They take longest and use the CPU least, so they start first, and
- * the others run beside them.
+ * Files whose tests wait for leases and deadlines to end. They take longest and use little CPU, so they start first and the
+ * others run beside them.
  */
 const WAITING =
   /\/faults?[./-]|\/faults\/|stack\.test|edge\/health|expiry|stream-limits|deliveries\.test|pages\.test|packages\.test/

@@ -10,11 +10,11 @@ export interface BudgetPeer extends Peer {
   /** The number of reservations so far, and of those that are neither settled nor released. */
   readonly reserved: number
   readonly held: number
-  /** The error for the next reservations. */
+  /** The error that the next reservations are refused with. */
   refusal: ErrorCode | undefined
   /** Called before a reservation is answered. */
   beforeAnswer: () => Promise<void> | void
-  /** The time for which reservations are held, instead of the requested one. */
+  /** How long reservations are held, instead of the requested time. */
   holdMs: number | undefined
 }
 

@@ -10,7 +10,7 @@ interface LogEntry {
   readonly messageId: string
   /** Unix seconds. */
   readonly expiresAt: number
-  /** Its event in JSON. */
+  /** The entry's event as JSON. */
   readonly text: string
 }
 
@@ -19,7 +19,7 @@ export interface MessagingPeer extends Peer {
   append(entry: LogEntry): void
   /** Called before entries are answered. */
   beforeRead: () => Promise<void> | void
-  /** The most entries in one answer of `readArrivals`, as if they were long. */
+  /** The most entries in one answer of `readArrivals`, to simulate long entries. */
   pageEntries: number
 }
 

@@ -5,21 +5,21 @@ import { createSecureContext, TLSSocket } from 'node:tls'
 import type { Credentials } from '../engines/certificates.ts'
 
 export interface ImpostorOptions {
-  /** The port of an earlier start. By default a free port. */
+  /** The port of an earlier start. Default: a free port. */
   readonly port?: number
-  /** With credentials it requires TLS; without them it offers none. */
+  /** With credentials the server requires TLS; without them it offers none. */
   readonly credentials?: Credentials
-  /** It refuses every login. */
+  /** Refuses every login. */
   readonly refusing?: boolean
-  /** Servers of its cluster, as `host:port`, which it announces to clients. */
+  /** Servers of its cluster, as `host:port`, which the server announces to clients. */
   readonly peers?: readonly string[]
 }
 
 interface Impostor extends AsyncDisposable {
   readonly port: number
-  /** Connections so far. */
+  /** Number of connections so far. */
   connections(): number
-  /** Everything it received and could read, as plain text or decrypted. */
+  /** Everything the server received and could read, as plain text or decrypted. */
   received(): string
 }
 

@@ -1,4 +1,4 @@
-/** A server in front of Postgres or instead of it, which answers the TLS request as a test wants. */
+/** A TLS-aware server in front of Postgres, or instead of it. The test decides how it answers the request for TLS. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { createSecureContext, TLSSocket } from 'node:tls'
@@ -8,14 +8,14 @@ interface PostgresDoor extends AsyncDisposable {
   readonly port: number
   /** How each connection began: with TLS or without. */
   readonly begun: ('tls' | 'plain')[]
-  /** Bytes it received and could read, except the TLS request. */
+  /** Readable bytes that the server received, except the request for TLS. */
   receivedBytes(): number
 }
 
 export interface DoorOptions {
-  /** With credentials it has TLS; without them it refuses TLS. */
+  /** With credentials the server accepts TLS; without them it refuses TLS. */
   readonly credentials?: Credentials
-  /** The Postgres behind it; without one, nothing is answered. */
+  /** The Postgres behind this server. If there is none, requests get no answer. */
   readonly toPort?: number
 }
 

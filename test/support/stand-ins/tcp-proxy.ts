@@ -2,15 +2,15 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { findFreePort } from '@svc/local/engines/ports.ts'
 
-/** A proxy between some processes and a server, which can cut off the server for these processes only. */
+/** A proxy between some processes and a server. It can cut off the server for these processes only. */
 export interface TcpProxy extends AsyncDisposable {
-  /** Replaces the server of a URL by this proxy. All URLs must have the same server. */
+  /** Replaces the server in a URL by this proxy. All URLs must name the same server. */
   through(url: string): string
   /** Ends every connection and refuses new ones, like a machine on which nothing listens. */
   cut(): Promise<void>
-  /** Listens again, on the same port. */
+  /** Listens again on the same port. */
   mend(): Promise<void>
-  /** Holds all bytes in both directions and closes nothing, like a peer that disappeared. Until `thaw`. */
+  /** Holds back all bytes in both directions until `thaw`, and closes nothing, like a peer that disappeared. */
   freeze(): void
   thaw(): void
 }
@@ -56,7 +56,7 @@ export async function startTcpProxy(): Promise<TcpProxy> {
     for (const socket of sockets) socket.resetAndDestroy()
     await closed
   }
-  // Outside the ephemeral range, so that no other process gets the port while the proxy is cut off.
+  // Outside the ephemeral range, so that no other process gets the port while the proxy does not listen.
   const port = await findFreePort()
   await listen(port)
   return {

@@ -16,7 +16,7 @@ export interface Received {
   readonly method: string
   readonly headers: IncomingHttpHeaders
   readonly body: Buffer
-  /** The server name in the TLS handshake; false if it has none. */
+  /** The server name in the TLS handshake; false if there is none. */
   readonly servername: string | false
   readonly atMs: number
   /** The number of the connection. */
@@ -30,11 +30,11 @@ export interface WebhookReceiver extends AsyncDisposable {
   /** `127.0.0.1:12345` */
   readonly host: string
   readonly port: number
-  /** The file of the certificate's authority, for NODE_EXTRA_CA_CERTS. */
+  /** The file with the certificate's authority, for NODE_EXTRA_CA_CERTS. */
   readonly caFile: string
-  /** Key and certificate, for other servers of a test. */
+  /** Key and certificate, for a test's other servers. */
   readonly credentials: { readonly key: string; readonly cert: string }
-  /** Every completely read request, in order of arrival. */
+  /** Every request that was read to its end, in order of arrival. */
   readonly received: readonly Received[]
   /** The number of requests under way for a path. */
   inFlight(path: string): number

@@ -18,20 +18,20 @@ export interface AcceptedMessage {
 let copies = 0
 
 /**
- * Reads the messages of the stream `ACCEPTED` in order. No NATS user of the system may read it, so a second server without users
- * reads a copy of the files. This does not disturb the running server. The newest messages may be missing.
+ * Reads the messages of the stream `ACCEPTED` in order. No NATS user of the system may read this stream, so a second server
+ * without users reads a copy of the files. The running server is not disturbed. The newest messages may be missing.
  */
 export async function readAccepted({ folder }: Pick<TestNats, 'folder'>): Promise<AcceptedMessage[]> {
   const run = await findTestRun()
   copies += 1
   const name = `nats-copy-${process.pid}-${copies}`
   const copy = join(run.folder, name)
-  // the copy fails if a file disappears meanwhile
+  // the copy fails if a file disappears during it
   await eventually(() => {
     rmSync(copy, { recursive: true, force: true })
     cpSync(folder, copy, { recursive: true })
   })
-  // a server without accounts stores its streams under the account $G (deploy/nats/users.conf has its own account)
+  // a server without accounts keeps its streams under the account $G, while deploy/nats/users.conf defines its own account
   renameSync(join(copy, 'jetstream', 'SVC'), join(copy, 'jetstream', '$G'))
   const port = await takePorts()
   const args = ['-n', markOf(run.mark, name), '-a', '127.0.0.1', '-p', String(port), '-js', '-sd', copy]

@@ -2,7 +2,7 @@
 import type postgres from 'postgres'
 import { eventually } from '../eventually.ts'
 
-/** An attempt may take 10 s, and the resolver runs every 2 s (libs/charging). The rest is for a busy machine. */
+/** An attempt may take 10 s, and the resolver runs every 2 s (libs/charging). The rest of the time is for a busy machine. */
 const RESOLVED_LIMIT_MS = 50_000
 
 /** Waits until every attempt is settled or released. @param admin a connection of the superuser. */

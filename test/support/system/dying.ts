@@ -3,7 +3,7 @@ import type { TestProcess } from './processes.ts'
 import type { TestSystem } from './system.ts'
 
 const MAX_ATTEMPTS = 20
-/** Settling happens after the answer. */
+/** a charge is settled after the answer */
 const BEHIND_ANSWER_MS = 500
 
 /**
@@ -39,7 +39,7 @@ export async function withDeathAt(
   }
 }
 
-/** Starts the process until it is ready. A request of an earlier test may reach the failpoint first, and kill it while it starts. */
+/** Starts the process until it is ready. A request of an earlier test may reach the failpoint and kill the process during its start. */
 async function startArmed(system: TestSystem, name: string, env: NodeJS.ProcessEnv): Promise<TestProcess> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -50,7 +50,7 @@ async function startArmed(system: TestSystem, name: string, env: NodeJS.ProcessE
   }
 }
 
-/** Retries until the process has died. A process that was paused for long may refuse the call, or get it too late. */
+/** Retries until the process has died. A process that was paused for a long time may refuse the call or receive it too late. */
 export async function endingOf(dying: TestProcess, ask: () => Promise<string>): Promise<string> {
   const ended = dying.ended.then(({ reason }) => reason)
   for (let answer = 'unavailable'; answer === 'unavailable'; ) answer = await Promise.race([ended, ask()])

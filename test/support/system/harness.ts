@@ -15,17 +15,17 @@ export type Harness = HarnessOf<TestSystem>
 /** A harness with a system that other files use at the same time. */
 export type SharedHarness = HarnessOf<SharedSystem>
 
-/** As many agents as asked for, so that `const [alice, bob] = await h.agents(2)` has no undefined in it. */
+/** Typed by the number of agents, so that no element of `const [alice, bob] = await h.agents(2)` may be undefined. */
 type Agents<Count extends number, Some extends Agent[] = []> = number extends Count
   ? Agent[]
   : Some['length'] extends Count
     ? Some
     : Agents<Count, [...Some, Agent]>
 
-/** With more concurrent proofs of work and registrations, answers of a busy machine take too long. */
+/** With more concurrent proofs of work and registrations, a busy machine answers too late. */
 const AT_ONCE = 10
 
-/** For tests that kill or stop processes, read everything that the system stores, or need their own settings. */
+/** For tests that kill or stop processes, read everything that the system stores, or need special settings. */
 export async function startHarness(options: SystemOptions = {}): Promise<Harness> {
   return harnessOf(await startSystem(options))
 }

@@ -9,7 +9,7 @@ const OPTIONS: Record<SharedKind, SystemOptions> = {
     env: { SVC_DAILY_FREE_UNITS: '100000', SVC_DAILY_HARD_LIMIT: '100000', SVC_DAILY_INTRODUCTIONS: '1000' },
   },
 }
-/** An idle system uses a tenth of a core, so a system without users stops after this time. */
+/** An idle system uses a tenth of a core, so a system without users is stopped after this time. */
 const IDLE_MS = 20_000
 
 interface Kept {
@@ -24,7 +24,7 @@ interface KeptSystems {
   close(): Promise<void>
 }
 
-/** Starts a system when a file asks for it and it does not run. */
+/** Starts a system when a file first needs it. */
 export function keepSystems(): KeptSystems {
   const running = new Map<string, Kept>()
   const endings = new Set<Promise<void>>()
@@ -59,7 +59,7 @@ export function keepSystems(): KeptSystems {
   function end(name: string, kept: Kept): Promise<void> {
     clearTimeout(kept.ending)
     running.delete(name)
-    // the file that asked for a system got the error if the system did not start
+    // the file that requested the system gets the error if the start fails
     const ending = kept.system.then(
       (system) => system[Symbol.asyncDispose](),
       () => {},

@@ -24,10 +24,10 @@ export interface TestProcess {
   readonly ended: Promise<Ending>
 }
 
-/** Long, because on a fresh clone the first processes of a run are compiled and read from a cold disk, all at once. */
+/** Long, because on a fresh clone the first processes of a run compile their code and read it from a cold disk, all at once. */
 const READY_LIMIT_MS = 90_000
 const STOP_LIMIT_MS = 25_000
-/** Variables that are passed to a container. */
+/** Environment variables that a container gets. */
 const PASSED = /^(?:SVC_|NODE_EXTRA_CA_CERTS$)/
 
 /** Starts one process of a service. It ends with the test run at the latest. */
@@ -79,8 +79,8 @@ function startBundle(folder: string): (options: ServiceOptions) => Child {
 }
 
 /**
- * For `SVC_TEST_IMAGE=<image>`: runs the process in its own container, on the network of this machine and with the restrictions
- * of deploy/compose. The pid is the process's pid on this machine.
+ * For `SVC_TEST_IMAGE=<image>`: runs the process in a separate container, on the host's network and with the restrictions
+ * of deploy/compose. The pid is the process's pid on the host.
  */
 function startFromImage(image: string): (options: ServiceOptions) => Child {
   return ({ service, index, env, onLine }) => {
@@ -88,7 +88,7 @@ function startFromImage(image: string): (options: ServiceOptions) => Child {
     const passed = Object.keys(env).filter((variable) => PASSED.test(variable) && env[variable] !== undefined)
     const { NODE_EXTRA_CA_CERTS: caFile } = env
     const args = [
-      // share the pid namespace: the first process of a namespace cannot kill itself, as failpoints do
+      // share the pid namespace: the first process of a namespace cannot kill itself, which failpoints do
       ...['run', '--rm', '--name', container, '--network', 'host', '--pid', 'host'],
       ...['--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--no-healthcheck'],
       ...passed.flatMap((variable) => ['--env', variable]),
@@ -103,7 +103,7 @@ function startFromImage(image: string): (options: ServiceOptions) => Child {
       env: { ...env, DOCKER_HOST, HOME },
       onLine,
     })
-    // a process that has ended cannot be signalled
+    // a process that has ended cannot receive a signal
     const kill = (signal: NodeJS.Signals): void =>
       void spawnSync('docker', ['kill', '--signal', signal, container], { stdio: 'ignore' })
     return {

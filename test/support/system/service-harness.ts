@@ -12,11 +12,11 @@ import { startTestProcess, type TestProcess } from './processes.ts'
 export interface ServiceCalls {
   /** Calls the service as the gateway does. */
   call<Q, R>(call: Call<Q, R>, request: Q): Promise<R>
-  /** The code that the call is refused with, or `ok`. */
+  /** `ok`, or the error code of a refused call. */
   codeOf<Q, R>(call: Call<Q, R>, request: Q): Promise<string>
 }
 
-/** Calls use a connection that the stack closes. */
+/** Calls use a connection that is closed with the stack. */
 export async function connectCalls(
   stack: AsyncDisposableStack,
   natsUrl: string,
@@ -41,7 +41,7 @@ export async function connectCalls(
   }
 }
 
-/** Starts the service in this process. It may stop before the stack is disposed of. */
+/** Starts the service in this process. The test may stop it before the stack is disposed. */
 export async function startWithin(
   stack: AsyncDisposableStack,
   start: () => Promise<AsyncDisposable>,
@@ -51,7 +51,7 @@ export async function startWithin(
   return own
 }
 
-/** Starts the service in its own process, for tests that kill it. */
+/** Starts the service in a separate process, for tests that kill it. */
 export async function spawnWithin(
   stack: AsyncDisposableStack,
   service: ServiceName,

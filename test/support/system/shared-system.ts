@@ -3,8 +3,8 @@ import { watchAnswers } from '../description/described-answers.ts'
 import { askBroker } from '../engines/engines.ts'
 
 /**
- * Systems that the files of a run share (kept-systems.ts), because a system takes longer to start than most tests.
- * `usual` has the daily allowance of the specification. In `roomy` no test runs out of units or introductions.
+ * Systems that the files of a run share (kept-systems.ts), because starting a system takes longer than most tests. `usual`
+ * has the daily allowance of the specification. In `roomy` no test runs out of units or introductions.
  */
 export type SharedKind = 'usual' | 'roomy'
 
@@ -18,7 +18,7 @@ export interface SystemFacts {
   readonly natsUrls: Readonly<Record<NatsUser, string>>
 }
 
-/** A system that other tests use at the same time. Tests cannot kill its processes or change its settings. */
+/** A system that other tests use at the same time. Tests must not kill its processes or change its settings. */
 export interface SharedSystem extends AsyncDisposable {
   readonly urls: readonly string[]
   readonly authority: string
@@ -26,7 +26,10 @@ export interface SharedSystem extends AsyncDisposable {
   readonly nats: { readonly folder: string; urlFor(user: NatsUser): string }
 }
 
-/** Uses a shared system. Until its disposal, every answer that this process gets from it is checked against its description. */
+/**
+ * Uses a shared system. Until the system is disposed, every answer that this process receives from it is checked against
+ * its description.
+ */
 export async function shareSystem(kind: SharedKind): Promise<SharedSystem> {
   const { urls, authority, adminUrl, natsFolder, natsUrls } = await askBroker<SystemFacts>('POST', `systems/${kind}`)
   const answers = await watchAnswers(urls)

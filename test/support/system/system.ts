@@ -12,35 +12,35 @@ import { startTestProcess, type TestProcess } from './processes.ts'
 export interface TestSystem extends AsyncDisposable {
   /** Base addresses of the gateways. */
   readonly urls: readonly string[]
-  /** The authority that signatures name, the same at every gateway. */
+  /** The authority that signatures name, the same for all gateways. */
   readonly authority: string
   readonly database: TestDatabase
   readonly nats: TestNats
   /** The running processes, by name: `messaging-1`. */
   readonly processes: ReadonlyMap<string, TestProcess>
-  /** Restarts a process that has ended, with its name and settings. `env` applies only to this start. */
+  /** Restarts an ended process under its old name and with its old settings. `env` applies only to this start. */
   start(name: string, env?: NodeJS.ProcessEnv): Promise<TestProcess>
-  /** SIGKILL. */
+  /** Sends SIGKILL. */
   kill(name: string): Promise<void>
 }
 
 export interface SystemOptions {
-  /** Processes of each service. Default 2, so that a test fails if state is hidden in a process. */
+  /** Processes of each service. Default 2, so that a test fails if a process hides state from the others. */
   replicas?: Partial<Record<ServiceName, number>>
   /** Environment of every service. */
   env?: NodeJS.ProcessEnv
   /** Environment of one process: `{ 'messaging-1': { SVC_FAILPOINTS: ... } }`. */
   envOf?: Record<string, NodeJS.ProcessEnv>
-  /** A database of the test's own, which ends with the system. */
+  /** A database of the test, which is deleted with the system. */
   database?: TestDatabase
   /** Maps the URL of a store to the URL that a process gets, e.g. of a proxy. @param name e.g. `messaging-1`. */
   databaseUrl?: (url: string, name: string) => string
-  /** The same for NATS. */
+  /** The same for the URLs of NATS. */
   natsUrl?: (url: string, name: string) => string
 }
 
 const REPLICAS = 2
-/** A base for tests that need two processes of only some services. Each process takes a second of CPU to start. */
+/** The base for tests that need two processes of only some services. Starting a process takes a second of CPU. */
 export const ONE_OF_EACH: Readonly<Record<ServiceName, number>> = {
   budget: 1,
   boards: 1,
@@ -52,7 +52,7 @@ export const ONE_OF_EACH: Readonly<Record<ServiceName, number>> = {
 }
 const HEALTHY_LIMIT_MS = 60_000
 const RETRY_MS = 1_000
-/** Makes proofs of work easy and limits high, because no test wants to wait for them. */
+/** Makes proofs of work easy and limits high, so that no test waits for them. */
 const TEST_SETTINGS: NodeJS.ProcessEnv = {
   SVC_POW_DIFFICULTY: '4',
   SVC_RATE_PER_SECOND: '100000',
@@ -61,7 +61,7 @@ const TEST_SETTINGS: NodeJS.ProcessEnv = {
   SVC_REGISTRATION_RATE_BURST: '100000',
 }
 
-/** Starts a system. Every answer that this process gets from it is checked against its description. */
+/** Starts a system. Every answer that this process receives from it is checked against its description. */
 export async function startSystem(options: SystemOptions = {}): Promise<TestSystem> {
   await using started = new AsyncDisposableStack()
   const system = started.use(await startUnwatched(options))
@@ -76,7 +76,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<TestSyst
   }
 }
 
-/** Starts a system without that check, for a process that keeps it for others. */
+/** Starts a system without checking its answers, for a process that keeps the system for others. */
 export async function startUnwatched({
   replicas = {},
   env = {},
@@ -142,7 +142,7 @@ export async function startUnwatched({
   }
 }
 
-/** Stops gateways first, because their running requests need the other services. */
+/** Stop the gateways first, because the requests that they are still handling need the other services. */
 async function stopAll(processes: ReadonlyMap<string, TestProcess>): Promise<void> {
   const [gateways, others] = [true, false].map((wanted) =>
     [...processes.values()].filter(({ name }) => name.startsWith('gateway') === wanted),
@@ -151,7 +151,7 @@ async function stopAll(processes: ReadonlyMap<string, TestProcess>): Promise<voi
   await Promise.all(others?.map((other) => other.stop()) ?? [])
 }
 
-/** Polls as seldom as a client that follows `Retry-After`, because some tests limit the rate of their address. */
+/** Polls only as often as a client that follows `Retry-After`, because some tests limit the rate of their address. */
 async function untilHealthy(url: string): Promise<void> {
   const isHealthy = async (): Promise<boolean> => {
     const { status } = await fetch(`${url}/v2/health`)

@@ -36,7 +36,7 @@ describe('an engine for which there is no npm package', () => {
     expect(await findNatsServer(machine(path))).toBe(good)
   })
 
-  test('Postgres is taken from the PATH if initdb is in the same folder, through links', async () => {
+  test('Postgres is taken from the PATH if initdb is in the same folder, also through links', async () => {
     const good = install('lib/bin', 'postgres', 'postgres (PostgreSQL) 18.3 (Debian 18.3-1)')
     install('lib/bin', 'initdb', '')
     mkdirSync(join(folder, 'bin'))
@@ -51,12 +51,12 @@ describe('an engine for which there is no npm package', () => {
     ['darwin', '"brew install nats-server"'],
     ['win32', 'WSL'],
     ['aix', 'install nats-server 2.14 or later on the PATH'],
-  ] as const)('on %s its absence is one sentence that says what to do', async (platform, how) => {
+  ] as const)('on %s, one sentence says that it is missing and what to do', async (platform, how) => {
     install('old', 'nats-server', 'nats-server: v2.9.0')
     const failure: Error = await findNatsServer(machine(join(folder, 'old'), platform)).catch((error) => error)
     expect(failure.message).toContain(how)
     expect(failure.message).toContain('is nats-server: v2.9.0')
-    expect(failure.message).toMatch(/^No NATS comes with this for \S+-riscv64, [^\n]+, or set SVC_NATS_URL [^\n]+\.$/)
+    expect(failure.message).toMatch(/^No NATS is included for \S+-riscv64, [^\n]+, or set SVC_NATS_URL [^\n]+\.$/)
   })
 
   test.each(['postgres (PostgreSQL) 17.5', 'postgres (PostgreSQL) 19beta1', 'nonsense'])(
@@ -66,7 +66,7 @@ describe('an engine for which there is no npm package', () => {
       install('bin', 'initdb', '')
       const failure: Error = await findPostgres(machine(join(folder, 'bin'))).catch((error) => error)
       expect(failure.message).toMatch(
-        /^No Postgres comes with this .+ is .+Postgres 18 is needed, so .+SVC_DATABASE_URL/,
+        /^No Postgres is included .+ is .+Postgres 18 is needed, so .+SVC_DATABASE_URL/,
       )
     },
   )

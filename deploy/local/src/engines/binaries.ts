@@ -1,4 +1,4 @@
-/** Finds the engines of this machine: in an npm package if there is one for the platform, else on the PATH. */
+/** Finds the engines on this machine: in an npm package if one exists for the platform, otherwise on the PATH. */
 import { execFile } from 'node:child_process'
 import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
@@ -11,14 +11,14 @@ const PLATFORM = `${process.platform}-${process.arch}`
 interface Engine {
   readonly name: string
   readonly program: string
-  /** Path in the npm package for this platform, or undefined if there is no such package. */
+  /** Path in the npm package for this platform, or undefined if no such package exists. */
   readonly packaged: () => Promise<string | undefined>
   /** Folders in which package managers install it without adding them to the PATH. */
   readonly folders: readonly string[]
   readonly version: RegExp
   /** @param version Major and minor. */
   readonly fits: (version: readonly number[]) => boolean
-  /** The wanted version, as in a sentence. */
+  /** The wanted version, as used in a sentence. */
   readonly wanted: string
   /** How to install it, by platform. */
   readonly howTo: Readonly<Partial<Record<NodeJS.Platform, string>>>
@@ -34,7 +34,7 @@ export interface Machine {
   readonly path: string
   /** False simulates a platform without npm packages. */
   readonly hasPackages: boolean
-  /** Whether to search the folders of package managers that are not on the PATH. */
+  /** Whether to search package managers' folders that are not on the PATH. */
   readonly hasManagers: boolean
 }
 
@@ -91,15 +91,12 @@ const NATS: Engine = {
   otherwise: 'set SVC_NATS_URL to the URL of a NATS with JetStream',
 }
 
-/**
- * @returns the path of `postgres`; `initdb` is in the same folder. @throws StartError if there is none, or only of
- *   another version.
- */
+/** @returns the path of `postgres`; `initdb` is in the same folder. @throws StartError if there is none, or only another version. */
 export function findPostgres(machine: Machine = THIS_MACHINE): Promise<string> {
   return find(POSTGRES, machine)
 }
 
-/** @returns the path of `nats-server`. @throws StartError if there is none, or only an older one. */
+/** @returns the path of `nats-server`. @throws StartError if there is none, or only an older version. */
 export function findNatsServer(machine: Machine = THIS_MACHINE): Promise<string> {
   return find(NATS, machine)
 }
@@ -118,14 +115,11 @@ async function find(engine: Engine, machine: Machine): Promise<string> {
   const found = tooOld.length === 0 ? 'none is on the PATH' : tooOld.join(', ')
   const how = howTo[machine.platform] ?? `install ${wanted} on the PATH`
   throw new StartError(
-    `No ${name} comes with this for ${machine.platform}-${machine.arch}, and ${found}: ${wanted} is needed, so ${how}, or ${otherwise}.`,
+    `No ${name} is included for ${machine.platform}-${machine.arch}, and ${found}: ${wanted} is needed, so ${how}, or ${otherwise}.`,
   )
 }
 
-/**
- * Lists executable programs of this name. Resolves links, because the programs that belong to it are in the folder of
- * the real file.
- */
+/** Lists executable programs of this name. Resolves links, because related programs are in the folder of the real file. */
 function candidates({ program, folders, beside }: Engine, { path, hasManagers }: Machine): string[] {
   const places = [...path.split(delimiter).filter((folder) => folder !== ''), ...(hasManagers ? folders : [])]
   const programs = places

@@ -16,13 +16,13 @@ import { findFreePort } from './ports.ts'
 interface NatsOptions {
   folder: string
   mark: Mark
-  /** Its name in the stack and of its folder, if there are several; begins with `nats`. */
+  /** The name in the stack and of the folder, if there are several servers; begins with `nats`. */
   name?: string
-  /** Letters and digits that begin with a letter, because the configuration takes them unquoted from the environment. */
+  /** Consists of letters and digits and begins with a letter, because the configuration reads it unquoted from the environment. */
   passwords: Readonly<Record<NatsLogin, string>>
   /** The port of an earlier start; a free port by default. */
   port?: number
-  /** Its configuration file; by default that of the local stack. */
+  /** The configuration file; by default that of the local stack. */
   config?: string
   onProblem: (line: string) => void
 }
@@ -39,10 +39,7 @@ export interface NatsServer {
 const CONFIG = fileURLToPath(new URL('../../nats.conf', import.meta.url))
 const START_ATTEMPTS = 5
 const RETRY_MS = 200
-/**
- * Half of the machine's processors. The other half is for the processes that exchange messages. Fewer threads also cost
- * less.
- */
+/** Half of the machine's processors. The rest is for the processes that exchange messages, and fewer threads also cost less. */
 const PROCESSORS = Math.max(1, Math.floor(availableParallelism() / 2))
 const POLL_MS = 15
 
@@ -108,7 +105,7 @@ function passwordVariable(login: NatsLogin): string {
   return `SVC_NATS_${user}_PASSWORD${second === undefined ? '' : `_${second}`}`
 }
 
-/** Reads the server's name from its greeting, so that another server on the port is not mistaken for ours. */
+/** Reads the server's name from its greeting, so that another server on this port is not mistaken for ours. */
 function serverNameAt(port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', timeout: 1_000 })

@@ -3,9 +3,9 @@ import { createServer } from 'node:net'
 import { codeOf } from '../start-error.ts'
 
 /**
- * This range is below the ports that systems give to outgoing connections (from 32768 on Linux, 49152 on macOS). In
- * that higher range, a client that keeps trying to connect while its server is down can get the server's port for its
- * own end, and so connect to itself.
+ * This range is below the ports that systems use for outgoing connections (from 32768 on Linux, 49152 on macOS). In that
+ * higher range, a client that retries while its server is down can be given the server's port for its own end, and then
+ * connects to itself.
  */
 const FIRST_PORT = 20_000
 const LAST_PORT = 32_000

@@ -1,9 +1,8 @@
 /**
- * Postgres refuses to run as root. If root starts the stack, Postgres runs as another user, who must reach its data and
- * its program. Both may be under a folder that only root can enter (a clone under /root). Data: the process changes
- * into its data folder while it is still root, and Postgres uses the path `/proc/self/cwd`. It never leaves that
- * folder, so it needs no access to the folders above. Program: if the user cannot run it in place, a temporary copy is
- * made.
+ * Postgres refuses to run as root. If root starts the stack, Postgres runs as another user, who must be able to reach its
+ * data and its program. Both may be in a folder that only root can enter (a clone under /root). Data: the process changes
+ * into its data folder while it is still root, and Postgres uses the path `/proc/self/cwd`. It never leaves that folder, so
+ * it needs no access to the folders above. Program: if the user cannot run it in place, a temporary copy is made.
  */
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -32,7 +31,8 @@ export interface PostgresUser {
 }
 
 /**
- * Chooses the owner of the cluster or, for a new one, of its parent folder. If that is root, chooses `nobody`.
+ * Chooses the owner of the cluster or, for a new cluster, the owner of its parent folder. If that is root, chooses
+ * `nobody`.
  * @throws StartError if the cluster belongs to another user, or if this is root on a system without /proc.
  */
 export function choosePostgresUser(cluster: string): PostgresUser {
@@ -64,8 +64,8 @@ export function dataPathFor(user: PostgresUser, cluster: string): string {
 }
 
 /**
- * Finds a place from which `user` can run the program: in place, or a copy in a temporary folder of this run.
- * @throws StartError if there is no such place.
+ * Finds a path at which `user` can run the program: the original, or a copy in a temporary folder of this run.
+ * @throws StartError if there is none.
  */
 export function placeProgram(postgres: string, user: PostgresUser, mark: Mark): string {
   if (user.uid === undefined || canRun(postgres, user)) return postgres
@@ -78,7 +78,7 @@ export function placeProgram(postgres: string, user: PostgresUser, mark: Mark): 
   )
 }
 
-/** Removes the copies of this run and of dead runs of this stack. */
+/** Removes the copies of this run, and those of dead runs of this stack. */
 export function removeScratch(mark: Mark): void {
   for (const place of scratchPlaces()) {
     for (const name of readdirIfThere(place)) {
@@ -104,7 +104,7 @@ function copyProgram(source: string, target: string): string | undefined {
       renameSync(unfinished, target)
     }
   } catch {
-    // No space, no permission, or another process was faster.
+    // No space or no permission, or another process was faster.
   }
   rmSync(unfinished, { recursive: true, force: true })
   return existsSync(target) ? join(target, 'bin', 'postgres') : undefined

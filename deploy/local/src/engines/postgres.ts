@@ -14,11 +14,11 @@ interface PostgresOptions {
   mark: Mark
   /** The superuser's password in hexadecimal, set when the cluster is created. */
   password: string
-  /** False in tests. A power failure may then lose data, but the death of a process may not. */
+  /** False in tests. A power failure may then lose data, but the death of a process cannot. */
   durable: boolean
   maxConnections: number
   sharedBuffersMib: number
-  /** Settings of Postgres that take the place of the stack's own. */
+  /** Settings of Postgres that replace the stack's own. */
   settings?: Readonly<Record<string, string | number>>
   /** The port of an earlier start; a free port by default. */
   port?: number
@@ -39,7 +39,7 @@ const SUPERUSER = 'postgres'
 const START_ATTEMPTS = 10
 const RETRY_MS = 300
 const POLL_MS = 20
-/** In the pid file. A standby answers reads. */
+/** The status in the pid file. A standby answers reads. */
 const SERVING = ['ready', 'standby']
 
 /** @throws StartError if it cannot start, with a message that says what to do. */
@@ -59,17 +59,14 @@ export async function startPostgres(options: PostgresOptions): Promise<Engine> {
       return { url, pid: child.pid, ended: child.ended, kill: child.kill, stop: child.stop }
     }
     const lines = started.lines.join('\n')
-    // Another program took the port first, or some processes of a killed postmaster are still running.
+    // Another program took the port first, or processes of a killed postmaster are still running.
     const passing = /could not bind|pre-existing shared memory block/.test(lines)
     if (!passing || attempt === START_ATTEMPTS) throw new StartError(explain(started.lines))
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
   }
 }
 
-/**
- * Creates the cluster in a temporary folder and renames it when complete, so that a killed start leaves no partial
- * cluster.
- */
+/** Creates the cluster in a temporary folder and renames it when it is complete, so that a killed start leaves no partial cluster. */
 async function createCluster(
   program: string,
   cluster: string,
@@ -85,7 +82,8 @@ async function createCluster(
   const place = { cwd: unfinished, ...user }
   const data = dataPathFor(user, unfinished)
   const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
-  // `trust` applies only to Unix sockets, which are never opened. Initdb would read a password only from a file.
+  // `trust` applies only to Unix sockets, which are never opened. The alternative, a password, would have to be in a file
+  // for initdb.
   const access = [`--username=${SUPERUSER}`, '--auth-local=trust', '--auth-host=scram-sha-256']
   const sync = durable ? [] : ['--no-sync']
   try {
@@ -130,14 +128,14 @@ function checkVersion(cluster: string, version: string): void {
   const found = existsSync(file) ? readFileSync(file, 'utf8').trim() : version
   if (found === version) return
   throw new StartError(
-    `The data in ${cluster} is of Postgres ${found} and this is Postgres ${version}: move it away, or set SVC_DATA_DIR to another folder.`,
+    `The data in ${cluster} belongs to Postgres ${found}, but this is Postgres ${version}: move it away, or set SVC_DATA_DIR to another folder.`,
   )
 }
 
 /**
- * Postgres refuses to start while the process in its pid file exists. After a kill -9, that number can belong to any
- * process. It can also be the dead Postgres itself, if its parent died too and it remains a zombie (which has no
- * command line). A Postgres without a mark may be using this data, so its pid file is kept.
+ * Postgres refuses to start while the process in its pid file exists. After a kill -9, that pid can belong to any process.
+ * It can also be the dead Postgres itself: if its parent died too, it remains as a zombie, which has no command line. A
+ * Postgres without a mark may be using this data, so its pid file is kept.
  */
 function removeStalePidFile(cluster: string): void {
   const pid = readPidFile(cluster)?.pid
@@ -205,18 +203,19 @@ function settingsFor(
     unix_socket_directories: '',
     max_connections: maxConnections,
     shared_buffers: `${sharedBuffersMib}MB`,
-    // A 202 relies on this. Only tests, whose data may be lost in a power failure, run without fsync.
+    // A 202 depends on this. Only tests run without fsync, because their data may be lost in a power failure.
     fsync: durable ? 'on' : 'off',
     synchronous_commit: 'on',
-    // This server has no replica and no backup. So it needs no WAL for them, and no processes for unused features.
+    // This server has no replica and no backup, so it needs no WAL for them. It also needs no processes for unused
+    // features.
     wal_level: 'minimal',
     max_wal_senders: 0,
     max_logical_replication_workers: 0,
-    // Checkpoints are rare, because after each of them the next change of every page writes the whole page to the WAL.
+    // Checkpoints are rare, because the first change of a page after a checkpoint writes the whole page to the WAL.
     checkpoint_timeout: '15min',
     max_wal_size: '1GB',
-    // Every statement is short and its data in memory, so JIT, parallel workers and I/O workers would cost more than
-    // they save.
+    // Statements are short and their data is in memory, so JIT, parallel workers and I/O workers would cost more than they
+    // save.
     jit: 'off',
     max_parallel_workers_per_gather: 0,
     io_method: 'sync',
@@ -233,7 +232,7 @@ function settingsFor(
 }
 
 function isProblem(line: string): boolean {
-  // Ignores clients that disconnect, and messages of the shutdown.
+  // Skips messages about disconnected clients and about the shutdown.
   return /^(WARNING|ERROR|FATAL|PANIC):/.test(line) && !/terminating connection|the database system is/.test(line)
 }
 

@@ -6,13 +6,13 @@ import type { StoreName } from '../topology.ts'
 export { prepareRoles } from '@svc/postgres/migration/roles.ts'
 
 export interface StoreSetup {
-  /** The URL of a role that may create roles and databases. The database in this URL gets the schemas. */
+  /** The URL of a role that may create roles and databases. The schemas are created in the database of this URL. */
   adminUrl: string
   stores: readonly StoreName[]
   passwordOf: (role: string) => string
 }
 
-/** Migrates every store's schema as its owner. @param schemaDirOf Returns a store's folder `database`. */
+/** Migrates every store's schema as its owner. @param schemaDirOf returns a store's folder `database`. */
 export async function migrateStores(setup: StoreSetup & { schemaDirOf: (store: StoreName) => string }): Promise<void> {
   for (const store of setup.stores) {
     await migrate({ url: storeUrl(setup, `${store}_owner`), schema: store, dir: setup.schemaDirOf(store) })
@@ -27,7 +27,7 @@ export function storeUrl({ adminUrl, passwordOf }: Pick<StoreSetup, 'adminUrl' |
   return url.href
 }
 
-/** Creates an empty database. @returns the admin's URL of it. @throws Postgres's error if the name is taken. */
+/** Creates an empty database. @returns the admin's URL for it. @throws Postgres's error if the name is taken. */
 export async function createDatabase(adminUrl: string, name: string): Promise<string> {
   await using admin = openAdmin(adminUrl)
   await admin.sql.unsafe(`create database ${quote(name)} template template0`)

@@ -28,7 +28,7 @@ export async function loadSecrets(folder: string): Promise<Secrets> {
   if (!existsSync(file)) {
     if (existsSync(join(folder, 'postgres'))) {
       throw new StartError(
-        `${file} is gone and the data in ${folder} needs it: put it back, or move the folder away to start from scratch.`,
+        `${file} is gone, but the data in ${folder} needs it: put it back, or move the folder away to start from scratch.`,
       )
     }
     await writeDurably(file, randomBytes(32).toString('hex'))
@@ -54,8 +54,8 @@ export function deriveSecrets(key: string): Secrets {
 }
 
 /**
- * For a Postgres that already exists. Roles belong to the whole server, so every stack that uses it must derive the
- * same passwords. They are not secret from somebody who has the admin's password.
+ * For a Postgres that already exists. Roles belong to the whole server, so every stack that uses it must derive the same
+ * passwords. They need not be secret from the holder of the admin's password.
  */
 export function secretsOfServer(adminUrl: string): Secrets {
   const { username, password, host } = new URL(adminUrl)

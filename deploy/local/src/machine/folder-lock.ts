@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { findMarked, type Mark, waitUntil } from '../processes/marks.ts'
 import { codeOf, StartError } from '../start-error.ts'
 
-/** A keeper notices at once that its launcher is gone, but it may have to wait for a processor. */
+/** A keeper notices at once that its launcher is gone, but may have to wait for CPU. */
 const NOTICE_LIMIT_MS = 3_000
-/** A keeper ends a run in less time. Its longest wait is for Postgres to shut down. */
+/** The limit for a keeper to end a run. Its longest wait is for Postgres to shut down. */
 const ENDING_LIMIT_MS = 60_000
 
 /**
  * Takes the data folder for one run. The lock is a file with the run's id, and is valid while the run's keeper lives.
- * The caller must have started its keeper before.
+ * The caller must have started its keeper already.
  * @throws StartError if another run has the folder.
  */
 export async function lockFolder(folder: string, mark: Mark): Promise<Disposable> {
@@ -46,10 +46,10 @@ async function clearLock(lock: string, mark: Mark): Promise<void> {
     )
   }
   if (!(await waitUntil(() => !keepers().includes('ending'), ENDING_LIMIT_MS))) {
-    throw new StartError('The previous run does not end: look for its processes with "ps ax | grep svc:".')
+    throw new StartError('The previous run is still running: look for its processes with "ps ax | grep svc:".')
   }
-  // The holder is dead. Rename instead of removing: only one process can win the rename, and the winner sees if the
-  // lock was replaced meanwhile.
+  // The holder is dead. Rename the lock instead of removing it: only one process can win the rename, and the winner notices
+  // if the lock was replaced meanwhile.
   const moved = `${lock}.stale.${mark.run}`
   try {
     renameSync(lock, moved)

@@ -1,16 +1,13 @@
-/**
- * Checks the free resources before the start, because a process that runs out of memory later is killed without a
- * message.
- */
+/** Checks the free resources before the start. A process that runs out of memory later is killed without a message. */
 import { existsSync, mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { freemem } from 'node:os'
 import { dirname, join } from 'node:path'
 import { codeOf, StartError } from '../start-error.ts'
 
-/** Memory of one Node process, and of the two engines together, without load. Measured: 52 to 79, and 40. */
+/** MiB of one Node process, and of both engines together, without load. Measured: 52 to 79, and 40. */
 const PROCESS_MIB = 60
 const ENGINES_MIB = 80
-/** A new cluster takes 40, and its WAL starts at 16. */
+/** MiB. A new cluster takes 40, and its WAL starts at 16. */
 const FREE_DISK_MIB = 100
 const MIB = 1024 * 1024
 
@@ -24,7 +21,7 @@ export function prepareDataFolder(folder: string): void {
   } catch (error) {
     if (codeOf(error) === 'ENOSPC') throw new StartError(diskFull(folder))
     throw new StartError(
-      `The data folder ${folder} cannot be written (${codeOf(error)}): set SVC_DATA_DIR to one that can.`,
+      `The data folder ${folder} cannot be written (${codeOf(error)}): set SVC_DATA_DIR to a writable folder.`,
     )
   }
   const { bavail, bsize } = statfsSync(folder)
@@ -37,7 +34,7 @@ export function checkMemory(processes: number, engines: boolean): void {
   const available = Math.floor(availableMemoryBytes() / MIB)
   if (available >= needed) return
   throw new StartError(
-    `There is not enough free memory: ${available} MiB, and the stack needs ${needed}: end other programs, or give this one more.`,
+    `There is not enough free memory: ${available} MiB, but the stack needs ${needed}: end other programs, or give this one more.`,
   )
 }
 
@@ -62,7 +59,7 @@ function availableMemoryBytes(): number {
   return process.platform === 'linux' ? Math.min(machine, availableInCgroup()) : machine
 }
 
-/** Supports control groups version 2 and 1. If this process has no limit of its own, uses that of the container. */
+/** Supports control groups versions 2 and 1. If this process has no limit of its own, uses the limit of the container. */
 function availableInCgroup(): number {
   const groups = readText('/proc/self/cgroup')
   const root = '/sys/fs/cgroup'
@@ -79,7 +76,7 @@ function availableInCgroup(): number {
 function availableIn(root: string, own = '/', [limit, usage, cache]: [string, string, string]): number {
   const folder = [join(root, own), root].find((one) => existsSync(join(one, limit)))
   const limitBytes = folder === undefined ? Number.NaN : Number.parseInt(readText(join(folder, limit)), 10)
-  // Without a limit the file holds `max`, or a number beyond all memory.
+  // Without a limit, the file contains `max`, or a number larger than any memory.
   if (folder === undefined || Number.isNaN(limitBytes)) return Number.POSITIVE_INFINITY
   const cached = Number(new RegExp(`^${cache} (\\d+)`, 'm').exec(readText(join(folder, 'memory.stat')))?.[1] ?? 0)
   return limitBytes - Number(readText(join(folder, usage))) + cached

@@ -35,7 +35,7 @@ describe('one line for each event', () => {
     expect(line).not.toMatch(/[^\x20-\x7e]/)
   })
 
-  test('a long value is cut', () => {
+  test('a long value is truncated', () => {
     expect(lineOf({ level: 30, time: NOON, msg: '', field: 'x'.repeat(5_000) }).length).toBeLessThan(300)
   })
 

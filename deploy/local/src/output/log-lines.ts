@@ -19,15 +19,12 @@ const LEVELS = [
 ]
 const RESET = '\x1b[0m'
 const DIM = '\x1b[2m'
-/** Fields that every line of a service has, and that are therefore left out. */
+/** Fields that every line of a service has. They are left out. */
 const COMMON = new Set(['level', 'time', 'pid', 'hostname', 'name', 'service', 'msg', 'v'])
 const MAX_VALUE_LENGTH = 200
 const NAME_WIDTH = 12
 
-/**
- * Parses a line. A line that is not pino's becomes a warning: services print nothing else, so it comes from Node or a
- * fault.
- */
+/** Parses a line. A line that is not from pino becomes a warning: services print nothing else, so it comes from Node or from a bug. */
 export function parseLogLine(line: string, nowMs: number): LogEvent {
   const record = parseObject(line)
   if (record === undefined || typeof record.level !== 'number') {
@@ -63,7 +60,7 @@ function formatValue(value: unknown): string {
   return /[\s"=]/.test(short) ? JSON.stringify(short) : short
 }
 
-/** Renders an error that pino serialized: its message, which includes those of the causes, without the stack. */
+/** Renders an error that pino serialized: its message, which includes those of its causes, without the stack. */
 function describeError(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null || !('message' in value) || !('stack' in value)) return undefined
   return String(value.message)
@@ -79,6 +76,6 @@ function parseObject(line: string): Record<string, unknown> | undefined {
 }
 
 function printable(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not reach a terminal
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters must not reach a terminal
   return text.replace(/[\x00-\x1f\x7f-\x9f]+/g, ' ')
 }

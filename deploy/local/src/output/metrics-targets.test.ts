@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { readConfig } from '../config.ts'
 import { metricsTargets, writeMetricsTargets } from './metrics-targets.ts'
 
-test('if the first port for metrics is set, each process has the next one', () => {
+test('if the first metrics port is set, each process has the next one', () => {
   const targets = metricsTargets(readConfig({ SVC_METRICS_PORT: '9464', SVC_REPLICAS: 'messaging:2' }))
   expect(targets).toHaveLength(8)
   expect(targets.map(({ port }) => port)).toEqual([9464, 9465, 9466, 9467, 9468, 9469, 9470, 9471])
@@ -14,7 +14,7 @@ test('if the first port for metrics is set, each process has the next one', () =
   expect(() => readConfig({ SVC_METRICS_PORT: '65530' })).toThrow(/SVC_METRICS_PORT leaves no ports/)
 })
 
-test('a file tells Prometheus the ports, and is removed with the stack', () => {
+test('a file tells Prometheus the ports, and is removed when the stack stops', () => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-metrics-'))
   try {
     const remove = writeMetricsTargets(folder, [{ process: 'gateway-1', port: 9464 }])

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline'
 import { stopRuleOf } from './marks.ts'
 
 interface ChildOptions {
-  /** Its name in the stack (marks.ts). The caller must put the mark into `args`. */
+  /** The name in the stack (marks.ts). The caller must put the mark into `args`. */
   name: string
   command: string
   args: string[]
@@ -30,7 +30,7 @@ export interface Child {
   /** Settles when the process has ended and all of its output was read. Never rejects. */
   readonly ended: Promise<Ending>
   kill(signal: NodeJS.Signals): void
-  /** Asks the process to end, and kills it after the grace period of its kind. */
+  /** Signals the process to end, and kills it after the grace period of its kind. */
   stop(): Promise<Ending>
 }
 

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { type Mark, markOf } from './marks.ts'
 
 export interface Keeper {
-  /** Makes the keeper end the remains of the run and exit. After an orderly stop there are none. */
+  /** Makes the keeper end the remains of the run and exit. After an orderly stop, nothing remains. */
   release(): Promise<void>
 }
 

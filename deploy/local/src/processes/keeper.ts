@@ -1,13 +1,13 @@
 /**
- * Runs beside a stack and cleans up when its launcher is gone, however that died. Its standard input is a pipe from the
- * launcher; the end of the pipe is the sign. Arguments: stack, run, and a folder to remove afterwards (tests only).
+ * Runs beside a stack and cleans up when its launcher has ended, for whatever reason. Its standard input is a pipe from the
+ * launcher; the end of the pipe is the signal. Arguments: stack, run, and a folder to remove afterwards (tests only).
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { removeScratch } from '../engines/postgres-user.ts'
 import { removeFolder } from '../machine/remove-folder.ts'
 import { markOf, reclaim } from './marks.ts'
 
-/** Children of a dead launcher (tests' workers) notice its death sooner than this, and then start nothing more. */
+/** Children of a dead launcher (workers of tests) notice its death sooner than this, and then start no more processes. */
 const QUIET_MS = 500
 
 const [stack = '', run = '', folder = ''] = process.argv.slice(2)

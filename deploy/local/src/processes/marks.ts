@@ -1,8 +1,8 @@
 /**
- * Identifies the processes of a stack, whatever has died meanwhile. Every process of a stack has a mark in its command
- * line: `svc:<stack>:<run>:<name>`. The stack is its data folder, the run is one start. A file of pids would miss a
- * process whose starter died before it could write, and pids are reused. A command line is always present and belongs
- * to its process.
+ * Identifies the processes of a stack, whichever of them have died. Every process of a stack has a mark in its command
+ * line: `svc:<stack>:<run>:<name>`. The stack is its data folder; the run is one start. A file of pids would miss a process
+ * whose starter died before it could write the file, and pids are reused. A command line always exists and belongs to its
+ * process.
  */
 import { execFileSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
@@ -10,7 +10,7 @@ import { readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface Mark {
-  /** 16 hex digits of the hash of the data folder's real path. So a copy of the folder is another stack. */
+  /** 16 hex digits of the hash of the data folder's real path, so a copy of the folder is another stack. */
   readonly stack: string
   /** 8 hex digits, new for every start. */
   readonly run: string
@@ -23,7 +23,7 @@ export interface MarkedProcess {
   readonly name: string
 }
 
-/** How a kind of process stops, and in which order. Processes that use others stop first. */
+/** How a kind of process stops, and in which order. Processes that depend on others stop first. */
 interface StopRule {
   readonly stage: number
   readonly signal: NodeJS.Signals
@@ -31,14 +31,14 @@ interface StopRule {
   readonly graceMs: number
 }
 
-/** A service drains for at most 18 s (libs/config, run-service.ts). The rest is a margin for a busy machine. */
+/** A service drains for at most 18 s (libs/config, run-service.ts). The rest is for a busy machine. */
 const SERVICE_GRACE_MS = 20_000
-/** Shorter, because no client waits for the work of a dead run's services. */
+/** Shorter, because no client waits for the services of a dead run. */
 const LEFTOVER_GRACE_MS = 3_000
 const STAGES = [0, 1, 2, 3]
 /** The two names of a keeper (keeper.ts), which ends by itself. */
 const KEEPERS = new Set(['keeper', 'ending'])
-/** A Postgres backend shows the mark too. It ends with its postmaster and takes other signals. */
+/** A Postgres backend shows the mark too. It ends with its postmaster, and reacts to other signals. */
 const POSTGRES_CHILD = 'postgres-child'
 const POLL_MS = 20
 
@@ -60,7 +60,7 @@ export function stopRuleOf(name: string): StopRule {
   return { stage: 1, signal: 'SIGTERM', graceMs: SERVICE_GRACE_MS }
 }
 
-/** Lists the living processes of a stack, of one run or of all, except the caller. */
+/** Lists the living processes of a stack, of one run or of all runs, except the caller. */
 export function findMarked(stack: string, run?: string): MarkedProcess[] {
   const pattern = new RegExp(`svc:${stack}:(${run ?? '[0-9a-f]{8}'}):([a-z0-9-]+)`)
   return listCommandLines().flatMap(({ pid, command }) => {
@@ -72,7 +72,7 @@ export function findMarked(stack: string, run?: string): MarkedProcess[] {
 
 /**
  * Stops the remains of a dead run in the order of a normal stop, and returns when none is alive.
- * @param run One run; without it, all runs of the stack.
+ * @param run one run; default: all runs of the stack.
  * @returns the names of the processes that it found.
  */
 export async function reclaim(stack: string, run?: string): Promise<string[]> {
@@ -112,7 +112,7 @@ function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)
   } catch {
-    // It has just ended by itself.
+    // The process has just ended by itself.
   }
 }
 

@@ -6,8 +6,8 @@ import { expect, it } from 'vitest'
 const module = fileURLToPath(new URL('./scheduling.ts', import.meta.url))
 const hasChrt = (process.env.PATH ?? '').split(':').some((folder) => existsSync(`${folder}/chrt`))
 /**
- * Prints the scheduling policies, by the kernel's numbers, of the threads of two processes. A process that uses
- * SCHED_BATCH has started both; the second may preempt.
+ * Prints the scheduling policies, as the kernel's numbers, of the threads of two processes. Their parent runs under
+ * SCHED_BATCH; the second may preempt.
  */
 const script = `
   const { mayInterrupt, takeTurns } = await import(process.argv[1])
@@ -39,7 +39,7 @@ it.runIf(process.platform === 'linux' && hasChrt)(
 )
 
 it.runIf(process.platform === 'linux' && canBeLate())(
-  'timers are late in what is started so, and in nothing else',
+  'only processes that are started this way have late timers',
   () => {
     const code = `
     const { withLateTimers } = await import(process.argv[1])

@@ -10,9 +10,9 @@ export interface ServiceOptions {
   /** Starts at 1. */
   index: number
   mark: Mark
-  /** The part of its environment that affects its behaviour. */
+  /** The part of the process's environment that affects its behaviour. */
   env: NodeJS.ProcessEnv
-  /** Called with every line that it prints. */
+  /** Called with every line that the process prints. */
   onLine: (line: string) => void
   /** The folder of the code to run; by default this working tree. */
   root?: string
@@ -21,10 +21,10 @@ export interface ServiceOptions {
 }
 
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
-/** Compiled code that speeds up the next start by half. Without write access it is not kept. */
+/** Cache of compiled code. It speeds up the next start by half. If it cannot be written, nothing is cached. */
 const COMPILE_CACHE = 'node_modules/.cache/node-compile'
 
-/** Settings that the processes of a system get. */
+/** Settings that all processes of a system get. */
 export interface SystemSettings {
   natsUrlFor(user: NatsUser): string
   databaseUrlFor(store: StoreName): string
@@ -33,7 +33,7 @@ export interface SystemSettings {
   authority: string
   challengeKey: string
   webhookSecretKey: string
-  /** By process, e.g. `messaging-2`. Other processes have the port in `env`, if any. */
+  /** Metrics port by process, e.g. `messaging-2`. Other processes have the port in `env`, if any. */
   metricsPorts?: ReadonlyMap<string, number>
   /** Variables of the user who starts the stack. Every service gets them. */
   env: NodeJS.ProcessEnv
@@ -86,7 +86,7 @@ interface Supervisor {
 
 const FIRST_DELAY_MS = 200
 const MAX_DELAY_MS = 10_000
-/** After this uptime a start counts as successful, and the delay starts from the first value again. */
+/** After this uptime a start counts as successful, and the delay is reset to its first value. */
 const SETTLED_MS = 10_000
 
 /** Keeps one process of a service running. A process that ends is restarted with exponential backoff. */

@@ -1,12 +1,12 @@
 /**
- * `npx pnpm start` is a chain: npx, a shell, pnpm, a shell, this process. A Ctrl-C reaches all of them. But a signal to
- * npx only, as from a script or CI, ends npx, and would leave this process running for ever.
+ * `npx pnpm start` is a chain: npx, a shell, pnpm, a shell, this process. A Ctrl-C reaches all of them. A signal to npx
+ * alone, as from a script or CI, ends npx, and would leave this process running for ever.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { commandLineOf } from './marks.ts'
 
-/** A package manager under its own name or run by node. A shell whose command line mentions one does not count. */
+/** A package manager, under its own name or run by node. A shell whose command line mentions one does not count. */
 const PACKAGE_MANAGER = /^(?:\S*\/)?(?:npm|npx|pnpm|yarn)\b|^\S*\bnode \S*\b(?:npm|npx|pnpm|yarn)\b/
 const POLL_MS = 1_000
 const MAX_CHAIN = 8
@@ -23,7 +23,7 @@ export function watchStarter(onGone: () => void): Disposable {
   return { [Symbol.dispose]: () => clearInterval(timer) }
 }
 
-/** Lists each process from this one up, with its parent, until the last whose parent is a package manager. */
+/** Lists the processes from this one upwards, each with its parent, up to the last one whose parent is a package manager. */
 function findChain(self: number): { pid: number; parent: number }[] {
   const links: { pid: number; parent: number }[] = []
   let length = 0

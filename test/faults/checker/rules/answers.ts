@@ -1,6 +1,6 @@
 /**
- * Checks that the specification allows each answer in some state that was possible while the request was under way. A 503 is
- * always allowed (spec 3.17), unless nothing was broken.
+ * Checks each answer: the specification must allow it in some state that was possible while the request was under way. A
+ * 503 is always allowed (spec 3.17), except in a run without faults.
  */
 import type { Attempt } from '../../history/attempts.ts'
 import type { Call, Sent } from '../../history/calls.ts'
@@ -60,7 +60,7 @@ function answerOf({ status, body, call }: Attempt): string {
   return call.kind === 'send' && status === 202 ? `202 ${body.lane}` : `${status}`
 }
 
-/** @returns undefined for calls that other checks judge. */
+/** @returns undefined for calls that other checks cover. */
 function allowedAnswers(world: World, purses: Purses, attempt: Attempt): ReadonlySet<string> | undefined {
   const { call, actor, startMs, endMs } = attempt
   const signerRevoked = revokedIn(world, attempt)
@@ -174,7 +174,7 @@ function allowedAnswers(world: World, purses: Purses, attempt: Attempt): Readonl
     }
   }
 
-  /** Whether another envelope has the id. */
+  /** Whether another envelope already has this id. */
   function otherOf(sent: Sent): readonly boolean[] {
     const digests = new Set(world.sends.get(sent.id)?.attempts.map(({ call: { sent: one } }) => one.digest))
     digests.delete(sent.digest)
@@ -209,7 +209,7 @@ function allowedAnswers(world: World, purses: Purses, attempt: Attempt): Readonl
         const there = world.exists({ id, digest: sent.digest }, startMs, endMs)
         const gone = world.expired(sent, startMs, endMs)
         const hidden = isPost ? [...world.hidden.of(id).possible(startMs, endMs)] : NO
-        // the model does not decide whether an owner may refer to a hidden post
+        // the model leaves open whether an owner may refer to a hidden post
         if (!there.includes(false) && !gone.includes(true) && !hidden.includes(true)) good = true
         if (there.includes(true) && gone.includes(false) && (hidden.includes(false) || ownsBoard(to)))
           possiblyGood = true
@@ -249,7 +249,7 @@ function allowedAnswers(world: World, purses: Purses, attempt: Attempt): Readonl
     const sameShown = discoverable === undefined || shown.includes(discoverable)
     const samePolicy = policy === undefined || policy === 'closed' || policies.includes(policy)
     const certain = discoverable === undefined && policy === 'closed'
-    // The possible states include the request's own change, so it is never certain that there was a change to pay for.
+    // The possible states include the request's own change. So it is never certain that there was a change to pay for.
     return trilean(certain, sameShown && samePolicy)
   }
 
@@ -334,7 +334,7 @@ function allowedAnswers(world: World, purses: Purses, attempt: Attempt): Readonl
     return trilean(!gone.includes(false) || !shown.includes(true), gone.includes(true) || shown.includes(false))
   }
 
-  /** The envelope of an id, if only one envelope can have it. */
+  /** The envelope with this id, if only one envelope can have it. */
   function sentOf(id: string): Sent | undefined {
     const known = world.sends.get(id)
     if (known?.accepted !== undefined) return known.accepted

@@ -1,6 +1,6 @@
 /**
- * Checks that votes count once, that posts reach those who were subscribed and stay with those who may read them, and that
- * roles are as they were set. Source: spec 8.5, 8.7, 8.8, 8.10, 9.5.
+ * Checks that votes count once, that posts reach all subscribers and only agents that may read them, and that roles are as
+ * they were set. Source: spec 8.5, 8.7, 8.8, 8.10, 9.5.
  */
 import { LATE_MS } from '../../model/register.ts'
 import type { Final } from '../final.ts'
@@ -28,7 +28,7 @@ export function checkBoards(world: World, final: Final, atMs: number): Violation
       if (upvotes !== voters.length) say('votes are exact', `${id} has ${upvotes}, and ${voters.length} voters`)
       const told = shown.get(id)
       if (told !== undefined && told !== voters.length)
-        say('votes are exact', `${id} is shown with ${told}, and has ${voters.length}`)
+        say('votes are exact', `${id} is shown with ${told} votes, but has ${voters.length}`)
       for (const voter of world.agents) {
         const possible = world.vote.of(id, voter).possible(atMs, atMs)
         if (!possible.has(voters.includes(voter)))
@@ -56,8 +56,8 @@ export function checkBoards(world: World, final: Final, atMs: number): Violation
         const roles = [...world.roles(accepted.to, agent, begin, end)]
         const subscribed = roles.map((role) => role !== 'none' && role !== 'banned')
         if (subscribed.every(Boolean) && !reached.has(agent))
-          say('posts: to every subscriber', `${id} has not come to ${agent}`)
-        if (!subscribed.some(Boolean) && reached.has(agent)) say('posts: to nobody else', `${id} has come to ${agent}`)
+          say('posts: to every subscriber', `${id} did not reach ${agent}`)
+        if (!subscribed.some(Boolean) && reached.has(agent)) say('posts: to nobody else', `${id} reached ${agent}`)
       }
     }
   }
@@ -75,7 +75,7 @@ export function checkBoards(world: World, final: Final, atMs: number): Violation
         const sent = world.sends.get(message)?.accepted
         if (sent === undefined || sent.to === null || sent.ttl > 0) continue
         if (!world.mayRead(sent.to, agent, atMs, atMs).has(false))
-          say('posts: events of what may be read', `${name} does not find ${message} at ${position}`)
+          say('posts: an event for every readable post', `${name} does not find ${message} at ${position}`)
       }
     }
   }
@@ -87,7 +87,7 @@ export function checkBoards(world: World, final: Final, atMs: number): Violation
         const role = records.get(`${board} ${agent}`) ?? 'none'
         const possible: ReadonlySet<string> = world.roles(board, agent, atMs, atMs)
         if (!possible.has(role))
-          say('roles are what was set', `${agent} is ${role} on ${board}, possible are ${[...possible]}`)
+          say('roles are what was set', `${agent} is ${role} on ${board}; possible are ${[...possible]}`)
       }
     }
   }

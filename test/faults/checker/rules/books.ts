@@ -1,7 +1,7 @@
 /**
- * Checks the accounts of every agent and UTC day. Used units equal the cost of the accepted operations, credits equal the
- * grants less the credits used, and introductions equal first contacts. Compares each schema with the requests that were
- * sent. Source: spec 8.8, 11.2, 11.3, 11.4, 11.5.
+ * Checks the accounts of every agent and UTC day. Used units must equal the cost of the accepted operations, credits must
+ * equal the grants less the credits used, and introductions must equal first contacts. Compares each schema with the
+ * requests that were sent. Source: spec 8.8, 11.2, 11.3, 11.4, 11.5.
  */
 import type { Grant } from '../../history/history.ts'
 import type { Final, StoredCharge } from '../final.ts'
@@ -81,7 +81,7 @@ export function checkBooks(
       const recipients = sent.isPost ? Math.max(1, entries.get(id)?.length ?? 0) : 1
       const expected = Math.max(1, perRecipient * recipients)
       if (units !== expected)
-        say('books: units', `${id}, ${sent.bytes} bytes to ${recipients}, took ${units} and not ${expected}`)
+        say('books: units', `${id}, ${sent.bytes} bytes to ${recipients}, cost ${units} instead of ${expected}`)
     }
     const boards = Map.groupBy(final.owned, ({ owner }) => owner)
     const tens = Map.groupBy(
@@ -90,7 +90,7 @@ export function checkBooks(
     )
     for (const { id, name } of final.agents) {
       const [owned, paid] = [boards.get(id)?.length ?? 0, tens.get(id)?.length ?? 0]
-      if (owned !== paid) say('books: boards', `${name} owns ${owned} boards and has paid for ${paid}`)
+      if (owned !== paid) say('books: boards', `${name} owns ${owned} boards, but has paid for ${paid}`)
       if (owned > 20) say('limits: boards per owner', `${name} owns ${owned}`)
     }
   }
@@ -102,23 +102,23 @@ export function checkBooks(
       const units = charges.reduce((sum, charge) => sum + charge.units, 0)
       const credits = charges.reduce((sum, charge) => sum + charge.credits, 0)
       const name = nameOf.get(agent_id)
-      if (used !== units) say('books: units used', `${name} has used ${used} on ${day}, and its charges are ${units}`)
+      if (used !== units) say('books: units used', `${name} has used ${used} on ${day}, but its charges are ${units}`)
       if (drawn !== credits)
-        say('books: credits drawn', `${name} has drawn ${drawn} on ${day}, and its charges say ${credits}`)
-      if (used > limits.hardLimit) say('limits: the ceiling', `${name} has used ${used} on ${day}`)
+        say('books: credits drawn', `${name} has drawn ${drawn} credits on ${day}, but its charges say ${credits}`)
+      if (used > limits.hardLimit) say('limits: the ceiling', `${name} has used ${used} units on ${day}`)
       if (used - drawn > limits.freeUnits)
-        say('limits: free units', `${name} has used ${used - drawn} free ones on ${day}`)
+        say('limits: free units', `${name} has used ${used - drawn} free units on ${day}`)
       if (introductions > limits.introductions)
-        say('limits: introductions', `${name} has made ${introductions} on ${day}`)
+        say('limits: introductions', `${name} has made ${introductions} introductions on ${day}`)
     }
     for (const { id, name, budget, revoked } of final.agents) {
       if (revoked) continue
       const days = final.days.filter(({ agent_id }) => agent_id === id)
       const today = days.toSorted((a, b) => (a.day < b.day ? 1 : -1))[0]
-      // Just after midnight, an account may not have begun its day yet.
+      // Just after midnight, an account may still show the previous day.
       const isToday = today?.day === new Date().toISOString().slice(0, 10)
       if (isToday && (budget.used !== today.used || budget.introductions !== today.introductions)) {
-        say('books: what the API says', `${name} is told ${JSON.stringify(budget)}, and has ${JSON.stringify(today)}`)
+        say('books: the API agrees', `${name} is shown ${JSON.stringify(budget)}, but has ${JSON.stringify(today)}`)
       }
     }
   }
@@ -129,16 +129,17 @@ export function checkBooks(
       const certain = (given.get(agent_id) ?? []).reduce((sum, { units }) => sum + units, 0)
       const drawn = final.days.filter((day) => day.agent_id === agent_id).reduce((sum, day) => sum + day.drawn, 0)
       const name = nameOf.get(agent_id)
-      if (granted !== certain) say('books: grants', `${name} was granted ${certain}, and ${granted} are recorded`)
-      if (credits !== granted - drawn) say('books: credits', `${name} has ${credits}, of ${granted} less ${drawn}`)
+      if (granted !== certain) say('books: grants', `${name} was granted ${certain}, but ${granted} are recorded`)
+      if (credits !== granted - drawn)
+        say('books: credits', `${name} has ${credits} credits; it should have ${granted} less ${drawn}`)
       const told = final.agents.find(({ id }) => id === agent_id)
       if (told !== undefined && !told.revoked && told.budget.credits !== credits) {
-        say('books: what the API says', `${name} is told of ${told.budget.credits} credits, and has ${credits}`)
+        say('books: the API agrees', `${name} is shown ${told.budget.credits} credits, but has ${credits}`)
       }
     }
   }
 
-  /** The first accepted DM introduces a pair, for ever. It counts once. */
+  /** The first accepted DM introduces a pair for ever, and counts once. */
   function checkIntroductions(): void {
     const pairs = new Set<string>()
     for (const message of final.messages) {
@@ -148,13 +149,17 @@ export function checkBooks(
     const recorded = new Map(final.introductions.map((row) => [`${row.agent_id} ${row.peer}`, row]))
     for (const pair of pairs) if (!recorded.has(pair)) say('books: introductions', `${pair} is not counted`)
     for (const [pair, { settled }] of recorded) {
-      if (!pairs.has(pair)) say('books: introductions', `${pair} is counted and never met`)
+      if (!pairs.has(pair))
+        say('books: introductions', `${pair} counts as introduced, but no first message was accepted`)
       else if (!settled) say('books: introductions', `${pair} is not settled`)
     }
     for (const { agent_id, day, introductions } of final.days) {
       const counted = final.introductions.filter((row) => row.agent_id === agent_id && row.day === day).length
       if (counted !== introductions) {
-        say('books: introductions', `${nameOf.get(agent_id)} has ${introductions} on ${day}, and ${counted} pairs`)
+        say(
+          'books: introductions',
+          `${nameOf.get(agent_id)} has ${introductions} introductions on ${day}, but ${counted} pairs`,
+        )
       }
     }
   }

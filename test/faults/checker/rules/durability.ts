@@ -1,6 +1,6 @@
 /**
- * Checks that every accepted message is stored once, in the right place and as it was sent, and that refused messages are nowhere.
- * Source: spec 7.1, 7.4, 7.6, 7.9, 7.10, 8.8, 8.9, 9.3.
+ * Checks that every accepted message is stored once, in the right place and as it was sent, and that refused messages are
+ * stored nowhere. Source: spec 7.1, 7.4, 7.6, 7.9, 7.10, 8.8, 8.9, 9.3.
  */
 import type { Attempt } from '../../history/attempts.ts'
 import type { Seen, Sent } from '../../history/calls.ts'
@@ -25,7 +25,7 @@ export function checkDurability(
 
   for (const sent of sends.values()) {
     if (sent.answered !== undefined && !stored.has(sent.id)) {
-      say('durability: each 202 is readable', `${sent.id} was answered ${answersOf(sent)} and is nowhere`)
+      say('durability: each 202 is readable', `${sent.id} was answered ${answersOf(sent)}, but is stored nowhere`)
     }
     const digests = new Set(
       sent.attempts.filter(({ status }) => status === 200 || status === 202).map(({ call }) => call.sent.digest),
@@ -67,11 +67,11 @@ export function checkDurability(
         actor === sent.to && call.other === sent.from && call.state === 'accepted' && status === 200,
     )
     if (row.lane === 'requests' && waiting && accepts.some(({ startMs }) => startMs > waiting.endMs)) {
-      say('promoted with the acceptance', `${sent.id} is still a request, and its sender was accepted`)
+      say('promoted with the acceptance', `${sent.id} is still a request, although its sender was accepted`)
     }
     const expected = row.request_position === null ? [row.lane] : ['requests', 'inbox']
     if (kinds.join() !== expected.join()) {
-      say('one event for each arrival', `${sent.id} has the events [${kinds}] and should have [${expected}]`)
+      say('one event for each arrival', `${sent.id} has the events [${kinds}] but should have [${expected}]`)
     }
   }
 
@@ -87,7 +87,7 @@ export function checkDurability(
     const known = sends.get(message.id)
     const tried = known?.attempts.find(({ call }) => call.sent.digest === message.digest)
     if (known === undefined || tried === undefined) {
-      say('what is shown was sent so', `${message.id} in ${where} is nothing that was sent`)
+      say('messages are shown as they were sent', `${message.id} in ${where} was never sent like this`)
       return
     }
     const { sent } = tried.call
@@ -118,14 +118,15 @@ export function checkDurability(
     }
   }
 
-  /** Checks the schema: positions have no gaps except purged ones, and each arrival has one entry. */
+  /** Checks the schema: the positions of a log have no gaps except purged entries, and each arrival has one entry. */
   function checkEntries(): void {
     const byLog = Map.groupBy(final.entries, ({ log }) => log)
     const purgeable = [...sends.values()].some(({ attempts }) => attempts.some(({ call }) => call.sent.ttl > 0))
     for (const [log, entries] of byLog) {
       const positions = entries.map(({ position }) => position)
       const head = final.heads[log] ?? 0
-      if (new Set(positions).size !== positions.length) say('cursors are given once', `the log of ${log} has one twice`)
+      if (new Set(positions).size !== positions.length)
+        say('cursors are given once', `the log of ${log} has a position twice`)
       if (positions.some((position) => position > head))
         say('cursors are contiguous', `${log} has entries beyond its head ${head}`)
       const missing = head - positions.length
@@ -133,7 +134,7 @@ export function checkDurability(
       if (missing < 0 || missing > (purgeable ? purged : 0)) {
         say(
           'cursors are contiguous',
-          `${log} has ${positions.length} entries, the head ${head}, and ${purged} purged arrivals at most`,
+          `${log} has ${positions.length} entries up to its head ${head}, and at most ${purged} purged ones`,
         )
       }
       for (const [message, arrivals] of Map.groupBy(entries, (entry) => entry.message)) {
@@ -142,14 +143,14 @@ export function checkDurability(
         if (arrivals.length !== expected) {
           say(
             'delivered once',
-            `${message} has ${arrivals.length} entries in the log of ${log}, and should have ${expected}`,
+            `${message} has ${arrivals.length} entries in the log of ${log}, but should have ${expected}`,
           )
         }
       }
     }
   }
 
-  /** The most entries of expired messages in one agent's log. */
+  /** The largest number of entries in one agent's log that may have expired. */
   function purgedArrivals(log: string): number {
     let count = 0
     for (const { accepted, attempts } of sends.values()) {

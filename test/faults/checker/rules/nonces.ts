@@ -5,7 +5,7 @@ import type { Violation } from '../violation.ts'
 export function checkNonces(entries: readonly Entry[]): Violation[] {
   const replays = entries.filter((entry) => entry.type === 'replay')
   return [...Map.groupBy(replays, ({ nonce }) => nonce)].flatMap(([nonce, all]) => {
-    // A 503 says nothing about the nonce. A revoked signer is refused before the nonce check (spec 3.5).
+    // A 503 leaves open whether the nonce was consumed. A revoked signer is refused before the nonce check (spec 3.5).
     const accepted = all.filter(
       ({ status, code }) => status !== null && status !== 503 && code !== 'nonce_replayed' && code !== 'signer_revoked',
     )

@@ -1,6 +1,6 @@
 /**
- * Checks what readers saw during the faults and at the end. Values were possible, messages are as sent, posts belong to boards that
- * the reader may read, cursors keep their events, and nothing new appears before a reader's position.
+ * Checks what readers saw, during the faults and at the end. Every value was possible, messages are as sent, posts belong
+ * to boards that the reader may read, cursors keep their events, and nothing new appears before a reader's position.
  * Source: spec 7.9, 8.2, 8.8, 8.9, 9.3.
  */
 import type { Attempt } from '../../history/attempts.ts'
@@ -14,7 +14,7 @@ import type { World } from '../world.ts'
 interface Page {
   readonly startMs: number
   readonly endMs: number
-  /** The reader examined everything after the first cursor and up to the second. */
+  /** The reader has read everything after the first cursor, up to the second. */
   readonly after: number
   readonly until: number
   readonly events: readonly Seen[]
@@ -33,14 +33,14 @@ export function checkReads(world: World, purses: Purses, final: Final): Violatio
     const where = `request ${n} of ${actor}`
     if (policy !== undefined && call.kind === 'me') {
       const policies: ReadonlySet<string> = world.policy.of(actor).possible(startMs, endMs)
-      if (!policies.has(policy)) say('reads: settings', `${where} shows ${policy}, possible are ${[...policies]}`)
+      if (!policies.has(policy)) say('reads: settings', `${where} shows ${policy}; possible are ${[...policies]}`)
       const shown = world.discoverable.of(actor).possible(startMs, endMs)
       if (!shown.has(discoverable === true)) say('reads: settings', `${where} shows discoverable ${discoverable}`)
     }
     if (budget !== undefined) {
       const { least, most } = purses.used(actor, startMs, endMs)
       if (budget.used > most || (budget.used < least && isOneDay(startMs))) {
-        say('reads: units used', `${where} shows ${budget.used}, possible are ${least} to ${most}`)
+        say('reads: units used', `${where} shows ${budget.used}; possible is ${least} to ${most}`)
       }
     }
     if (contacts !== undefined) {
@@ -51,7 +51,7 @@ export function checkReads(world: World, purses: Purses, final: Final): Violatio
         // spec 5.9: a revoked agent is not listed
         if (shown === 'none' && world.revoked.of(other).possible(startMs, endMs).has(true)) continue
         if (!states.has(shown))
-          say('reads: contacts', `${where} shows ${other} as ${shown}, possible are ${[...states]}`)
+          say('reads: contacts', `${where} shows ${other} as ${shown}; possible are ${[...states]}`)
       }
     }
     if (call.kind === 'receipt') {
@@ -83,7 +83,7 @@ export function checkReads(world: World, purses: Purses, final: Final): Violatio
   function checkMessage({ id, digest, acked, upvotes }: Seen, where: string, startMs: number, endMs: number): void {
     const known = world.sends.get(id)
     const tries = known?.attempts.filter(({ call }) => call.sent.digest === digest) ?? []
-    if (tries.length === 0) say('what is shown was sent so', `${id} in ${where} is nothing that was sent`)
+    if (tries.length === 0) say('messages are shown as they were sent', `${id} in ${where} was never sent like this`)
     else if (
       !tries.some(
         ({ status, unknown, startMs: from }) => (status === 200 || status === 202 || unknown) && from <= endMs,
@@ -96,11 +96,14 @@ export function checkReads(world: World, purses: Purses, final: Final): Violatio
     const least = votes.filter((possible) => possible.every(Boolean)).length
     const most = votes.filter((possible) => possible.some(Boolean)).length
     if (upvotes < least || upvotes > most) {
-      say('votes are exact at once', `${where} shows ${upvotes} of ${id}, possible are ${least} to ${most}`)
+      say('votes are exact at once', `${where} shows ${upvotes} votes for ${id}; possible is ${least} to ${most}`)
     }
   }
 
-  /** Each cursor belongs to one event for ever, and nothing new appears before a cursor that a client has read up to. */
+  /**
+   * Checks that each cursor belongs to one event for ever, and that nothing new appears before a cursor that a client has
+   * read up to.
+   */
   function checkCursors(): void {
     const logged = new Map(final.entries.map((entry) => [`${entry.log} ${entry.position}`, entry]))
     const pages = Map.groupBy(
@@ -119,13 +122,13 @@ export function checkReads(world: World, purses: Purses, final: Final): Violatio
         let last = after
         for (const { cursor = 0, id, lane } of events) {
           if (cursor <= last || cursor > until)
-            say('cursors rise', `${actor} read ${cursor} behind ${last}, up to ${until}`)
+            say('cursors rise', `${actor} read ${cursor} after ${last}, in a page up to ${until}`)
           last = cursor
           const entry = logged.get(`${actor} ${cursor}`)
           if (entry !== undefined && (entry.message !== id || entry.kind !== lane)) {
             say(
               'a cursor keeps its event',
-              `${cursor} of ${actor} was ${lane} ${id}, and is ${entry.kind} ${entry.message}`,
+              `${cursor} of ${actor} was ${lane} ${id}, but is ${entry.kind} ${entry.message}`,
             )
           }
           const earlier = given.get(cursor)
@@ -153,14 +156,17 @@ export function checkReads(world: World, purses: Purses, final: Final): Violatio
         for (const { cursor, id } of behind) {
           say(
             'nothing new at or below a cursor',
-            `${actor} had read up to ${earlier.until}, and found ${id} at ${cursor}`,
+            `${actor} had read up to ${earlier.until}, but later found ${id} at ${cursor}`,
           )
         }
       }
     }
   }
 
-  /** Whether the post was hidden or the reader could not read its board. Then it may appear again later (spec 9.3). */
+  /**
+   * Whether the post was hidden, or the reader could not read its board for some time. Such a post may appear again later
+   * (spec 9.3).
+   */
   function wasClosed(actor: string, { id, lane }: Seen, { startMs, endMs }: Page): boolean {
     if (lane !== 'board') return false
     const board = boardOf(id)
@@ -168,7 +174,7 @@ export function checkReads(world: World, purses: Purses, final: Final): Violatio
     return world.mayRead(board, actor, startMs, endMs).has(false)
   }
 
-  /** Lists are in order of arrival: every page is part of the final list, in the same order. */
+  /** Checks that lists are in order of arrival: every page is part of the final list, in the same order. */
   function checkOrders(): void {
     const whole = new Map<string, readonly Seen[]>([
       ...final.agents.map(({ id, exported }) => [`export ${id}`, exported] as const),
@@ -186,7 +192,7 @@ export function checkReads(world: World, purses: Purses, final: Final): Violatio
     const positions = new Map(final.messages.map(({ id, position }) => [id, position]))
     for (const { name, inbox, requests } of final.agents) {
       for (const list of [inbox, requests]) {
-        // messages that have expired since are no longer in the final list
+        // messages that have expired since then are no longer in the final list
         const shown = list.flatMap(({ id }) => positions.get(id) ?? [])
         if (shown.some((place, at) => place <= (shown[at - 1] ?? 0)))
           say('lists are in order of arrival', `inbox of ${name}`)

@@ -1,4 +1,4 @@
-/** Checks that streams lose nothing, repeat nothing and keep the order, whatever failed. Source: spec 8.9, 9.3, 9.4, 9.7. */
+/** Checks that streams lose nothing, repeat nothing and keep the order, whatever has failed. Source: spec 8.9, 9.3, 9.4, 9.7. */
 import type { Entry, StreamEntry } from '../../history/history.ts'
 import type { Final } from '../final.ts'
 import type { Violation } from '../violation.ts'
@@ -37,23 +37,27 @@ export function checkStreams(world: World, entries: readonly Entry[], final: Fin
       } else if (one.id !== message || one.kind !== kind) {
         say(
           'streams: a cursor keeps its event',
-          `${name} got ${one.kind} ${one.id} at ${position}, which is ${kind} ${message}`,
+          `${name} got ${one.kind} ${one.id} at ${position}, where the log has ${kind} ${message}`,
         )
       }
     }
     for (const { id = '', digest, cursor } of delivered) {
       const tried = world.sends.get(id)?.attempts.some(({ call }) => call.sent.digest === digest)
-      if (tried !== true) say('what is shown was sent so', `${id} at ${cursor} in the stream of ${name}`)
+      if (tried !== true)
+        say(
+          'messages are shown as they were sent',
+          `${id} at ${cursor} in the stream of ${name} was never sent like this`,
+        )
     }
   }
 
-  /** Expired, hidden, or on a board that the agent could not read for some time: such events are skipped (spec 9.4). */
+  /** Whether the event is skipped (spec 9.4): it expired, was hidden, or is on a board that the agent could not read for some time. */
   function mayBeSkipped(agent: string, message: string, kind: string): boolean {
     const sent = world.sends.get(message)?.accepted
     if (sent === undefined || sent.ttl > 0) return true
     if (kind !== 'board' || sent.to === null) return false
     const hidden = world.hidden.of(message).possible(0, atMs)
-    // From the time of the message on, because before it there was no entry.
+    // Count from the time of the message, because its entry did not exist before.
     return hidden.has(true) || world.mayRead(sent.to, agent, sent.tsMs, atMs).has(false)
   }
 }

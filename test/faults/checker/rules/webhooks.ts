@@ -1,6 +1,6 @@
 /**
- * Checks that webhooks are delivered at least once, signed, to the configuration at the time of the event, and never to a later or
- * deleted one. Source: spec 10.1, 10.7.
+ * Checks that webhooks are delivered at least once and signed, to the configuration at the time of the event, and never to
+ * a later or deleted configuration. Source: spec 10.1, 10.7.
  */
 import { ofKind } from '../../history/attempts.ts'
 import type { Entry } from '../../history/history.ts'
@@ -9,14 +9,14 @@ import type { Final } from '../final.ts'
 import type { Violation } from '../violation.ts'
 import type { World } from '../world.ts'
 
-/** A request in flight cannot be recalled. It takes up to 3 s, and its process may be paused meanwhile. */
+/** A request in flight cannot be recalled. It takes up to 3 s, plus the time for which its process may be paused. */
 const IN_FLIGHT_MS = 20_000
 
 export function checkWebhooks(world: World, entries: readonly Entry[], final: Final): Violation[] {
   const violations: Violation[] = []
   const say = (rule: string, text: string): void => void violations.push({ rule, text })
   const stored = new Map(final.messages.map((message) => [message.id, message]))
-  // every attempt to set a configuration has its own path, and any of them may have taken effect
+  // each attempt to set a configuration has its own path, and may have taken effect
   const tries = Map.groupBy(ofKind(world.attempts, 'set-webhook'), ({ call }) => new URL(call.url).pathname)
   const deliveries = entries.filter((entry) => entry.type === 'delivery')
 
@@ -33,13 +33,13 @@ export function checkWebhooks(world: World, entries: readonly Entry[], final: Fi
     if (row === undefined) say('webhooks: only what was accepted', `${id} to ${path}`)
     else if (!row.purged && row.lane !== 'inbox') say('webhooks: inbox alone', `${id}, lane ${row.lane}, to ${path}`)
     const accepted = world.sends.get(id)?.attempts.find(({ status }) => status === 202)
-    // a request is delivered after its promotion; its row shows the promotion too, but not after the purge
+    // a message request is delivered after its promotion; its row shows the promotion until the message is purged
     if (
       accepted !== undefined &&
       accepted.body.lane === 'inbox' &&
       accepted.endMs < Math.min(...configs.map(({ startMs }) => startMs))
     ) {
-      say('webhooks: nothing from before', `${id} was accepted before ${path} was asked for`)
+      say('webhooks: nothing from before', `${id} was accepted before ${path} was configured`)
     }
     const lateMs = Math.max(config.endMs, ...configs.map((one) => (one.unknown ? one.startMs + LATE_MS : one.endMs)))
     const after = nextChange(config.actor, lateMs)

@@ -5,7 +5,7 @@ const PRELOAD = fileURLToPath(new URL('./shifted-clock.ts', import.meta.url))
 /** Less than the 60 s by which a signature's time may differ (spec 3.6). */
 export const CLOCK_STEP_MS = 25_000
 
-/** Shifts the clock of one process by up to 25 s, from a restart until the process is killed again. */
+/** Shifts the clock of one process by up to 25 s. The shift begins with a restart and ends when the process is killed. */
 export const clockStep: Fault = {
   name: 'clock-step',
   target: 'processes',

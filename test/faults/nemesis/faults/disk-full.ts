@@ -10,7 +10,7 @@ import type { Fault } from '../fault.ts'
 
 const run = promisify(execFile)
 /**
- * Sets only the soft limit, so that it can be raised again. Runs as the owner of the process, because no other user may set the
+ * Sets only the soft limit, so that it can be raised again. Runs as the owner of the process: no other user may set the
  * limit, not even root in a container.
  */
 async function limit(pid: number, bytes: string): Promise<void> {
@@ -31,7 +31,7 @@ export const fullPostgresDisk: Fault = {
   async inject({ postgres }, random) {
     const [postmaster, ...backends] = postgres.pids()
     const bytes = random.pick([8_192, 65_536, 1_048_576, 8_388_608])
-    // The postmaster has no limit, so the backends that it starts after a panic can write again.
+    // The postmaster keeps no limit, so the backends that it starts after a panic can write again.
     const limited = await Promise.allSettled(backends.map((pid) => limit(pid, String(bytes))))
     if (!limited.some(({ status }) => status === 'fulfilled')) throw new Error('no limit could be set')
     return {

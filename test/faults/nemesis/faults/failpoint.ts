@@ -5,14 +5,14 @@ import { type Fault, HEALED, type Injected } from '../fault.ts'
 import type { FaultSystem } from '../fault-system.ts'
 
 const POINTS = Object.entries(FAILPOINTS) as [ServiceName, readonly string[]][]
-/** A process that reaches the failpoint less often stays armed. It dies there later, or is killed before. */
+/** A process that reaches the failpoint less often stays armed. It dies there later, or another fault kills it first. */
 const LATEST_PASSAGE = 40
 
-/** Restarts a process that then dies between two durable steps, the n-th time that it reaches this place. */
+/** Restarts a process and arms it. The process then dies between two durable steps, when it reaches the failpoint for the n-th time. */
 export const failpoint: Fault = failpointAmong(POINTS.flatMap(([, points]) => points))
 
 /**
- * Only at some of the failpoints.
+ * Uses only these failpoints.
  * @throws Error for an unknown failpoint.
  */
 export function failpointAmong(chosen: readonly string[]): Fault {

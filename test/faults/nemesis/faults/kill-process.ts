@@ -1,6 +1,6 @@
 import { type Fault, HEALED } from '../fault.ts'
 
-/** SIGKILL of one process, both processes of a service, or any three processes. The supervisor restarts them. */
+/** Sends SIGKILL to one process, to both processes of a service, or to any three processes. The supervisor restarts them. */
 export const killProcess: Fault = {
   name: 'kill-process',
   target: 'processes',

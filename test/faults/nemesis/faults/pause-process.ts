@@ -2,7 +2,7 @@ import type { Random } from '../../workload/random.ts'
 import type { Fault, Injected } from '../fault.ts'
 import type { FaultSystem } from '../fault-system.ts'
 
-/** SIGSTOP, and SIGCONT later. The process does not answer, and then continues as if nothing had happened. */
+/** Sends SIGSTOP, and later SIGCONT. The process does not answer for a while, and then continues as if nothing had happened. */
 export const pauseProcess: Fault = {
   name: 'pause-process',
   target: 'processes',
@@ -11,7 +11,7 @@ export const pauseProcess: Fault = {
   inject: pause,
 }
 
-/** Lasts longer than a charge is held (10 s), so the process resumes after its pending commits were given up. */
+/** Longer than a charge is held (10 s), so the process resumes after its pending commits were abandoned. */
 export const freezeProcess: Fault = {
   name: 'freeze-process',
   target: 'processes',

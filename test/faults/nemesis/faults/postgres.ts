@@ -3,7 +3,7 @@ import postgres from 'postgres'
 import { type Fault, HEALED, type Injected } from '../fault.ts'
 import type { FaultSystem } from '../fault-system.ts'
 
-/** SIGKILL of the postmaster. Its children end too, data that was not durable is lost, and the next start recovers. */
+/** Sends SIGKILL to the postmaster. Its children end too, non-durable data is lost, and the next start recovers. */
 export const killPostgres: Fault = {
   name: 'kill-postgres',
   target: 'postgres',
@@ -24,7 +24,7 @@ export const restartPostgres: Fault = {
   },
 }
 
-/** SIGSTOP of all Postgres processes. Connections stay open, but nothing answers. */
+/** Sends SIGSTOP to all Postgres processes. Connections stay open, but nothing answers. */
 export const pausePostgres: Fault = {
   name: 'pause-postgres',
   target: 'postgres',
@@ -32,7 +32,7 @@ export const pausePostgres: Fault = {
   inject: pause,
 }
 
-/** Lasts longer than a charge is held (10 s), so commits that were sent before take place after they were given up. */
+/** Longer than a charge is held (10 s), so commits that were already sent take effect after they were abandoned. */
 export const freezePostgres: Fault = {
   name: 'freeze-postgres',
   target: 'postgres',
@@ -52,7 +52,7 @@ async function pause({ postgres: engine, signal }: FaultSystem): Promise<Injecte
   }
 }
 
-/** Ends every session of a service, as an operator or a failover does. */
+/** Ends every session of a service, as an operator or a failover would. */
 export const endSessions: Fault = {
   name: 'end-sessions',
   target: 'postgres',
@@ -69,7 +69,7 @@ export const endSessions: Fault = {
   },
 }
 
-/** All connections of a service's pools wait for a locked table. */
+/** Locks a table, so that all connections of a service's pools wait for it. */
 export const exhaustPool: Fault = {
   name: 'exhaust-pool',
   target: 'postgres',
@@ -107,7 +107,7 @@ export const exhaustPool: Fault = {
   },
 }
 
-/** Uses up all connections. Services keep the connections they have, but cannot open new ones. */
+/** Uses up all connections. Services keep their connections, but cannot open new ones. */
 export const exhaustConnections: Fault = {
   name: 'exhaust-connections',
   target: 'postgres',
@@ -117,7 +117,7 @@ export const exhaustConnections: Fault = {
     const name = random.pick(system.names)
     const sql = postgres(url, { max: 250, connect_timeout: 2, onnotice: () => {} })
     const close = (): Promise<void> => sql.end({ timeout: 0 })
-    // opens as many as the server allows; the rest is refused
+    // opens as many as the server allows; the server refuses the rest
     await Promise.allSettled(Array.from({ length: 250 }, () => sql`select pg_sleep(0.2)`))
     await system.end(name, 'SIGKILL').catch(() => {})
     return { detail: `and ${name} starts again`, heal: close }

@@ -1,6 +1,6 @@
 import { type Fault, HEALED } from '../fault.ts'
 
-/** Sends SIGTERM to every process, one after the other, and waits for each, as an upgrade does. */
+/** Sends SIGTERM to every process, one after another, and waits for each, as an upgrade does. */
 export const rollingRestart: Fault = {
   name: 'rolling-restart',
   target: 'processes',

@@ -1,7 +1,4 @@
-/**
- * Loaded before a service (`node --import`). Shifts its wall clock by SVC_TEST_CLOCK_STEP_MS, like a machine whose clock was
- * set wrong.
- */
+/** Loaded before a service (`node --import`). Shifts its wall clock by SVC_TEST_CLOCK_STEP_MS, like a machine whose clock is wrong. */
 const stepMs = Number(process.env.SVC_TEST_CLOCK_STEP_MS ?? 0)
 const SystemDate = Date
 

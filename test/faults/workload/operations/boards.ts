@@ -14,7 +14,7 @@ export async function createBoard(scene: Scene, actor: Actor): Promise<void> {
   ] as const)
   const posting = visibility === 'private' || random.chance(0.4) ? 'members' : 'anyone'
   const call = { kind: 'create-board', title: `b ${random.hex(4)}`, visibility, posting } as const
-  // The client gives a board no id, so a retry would create another board. Calls once.
+  // The client does not choose a board's id, so a retry would create another board. Call once.
   note(scene, actor, call, await actor.client.ask(call, { attempts: 1 }))
 }
 
@@ -36,7 +36,7 @@ function note(
   }
 }
 
-/** Most boards have no reader besides their owner. These few have all the activity. */
+/** Most boards have no reader besides their owner. These few boards get all the activity. */
 function drawBoard(scene: Scene, actor: Actor): KnownBoard | undefined {
   const lively = scene.boards.slice(0, 6)
   return lively.length === 0 ? undefined : actor.random.pick(lively)
@@ -73,7 +73,7 @@ export async function vote(scene: Scene, actor: Actor): Promise<void> {
   if (id !== undefined) await ask(actor, { kind: 'vote', id, voted: actor.random.chance(0.7) })
 }
 
-/** One agent votes for one post several times at once: one vote, and one unit. */
+/** One agent votes for one post several times at once. This must be one vote that costs one unit. */
 export async function voteAtOnce(scene: Scene, actor: Actor): Promise<void> {
   const id = drawPost(scene, actor)
   if (id === undefined) return

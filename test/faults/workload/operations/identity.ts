@@ -6,7 +6,7 @@ import { type Actor, ask, type Scene } from '../scene.ts'
 const MAX_CHALLENGES = 30
 const AGAIN_MS = 200
 
-/** Each try uses a new challenge, because the answer shows if a challenge was consumed. */
+/** Each attempt uses a new challenge, because the answer reveals whether a challenge was consumed. */
 export async function register(scene: Scene, { agent, client }: Actor): Promise<boolean> {
   for (let attempt = 0; attempt < MAX_CHALLENGES; attempt += 1) {
     const work = await solve(scene, agent.pubkey)
@@ -37,7 +37,7 @@ async function solve(scene: Scene, pubkey: string): Promise<{ challenge: string;
   }
 }
 
-/** An identical repeat is 201 again. Another agent's name is refused. */
+/** An identical repeat gets 201 again. Another agent's name is refused. */
 export async function registerAgain(scene: Scene, actor: Actor): Promise<void> {
   const name = actor.random.chance(0.5) ? actor.agent.name : actor.random.pick(scene.actors).agent.name
   const work = await solve(scene, actor.agent.pubkey)

@@ -5,7 +5,7 @@ import { fingerprint } from '../../history/fingerprint.ts'
 import type { Outcome } from '../client.ts'
 import type { Actor, Known, Scene } from '../scene.ts'
 
-/** Bodies of DMs of at most 16 KiB and 4,000 characters; the last one is too large and is refused. */
+/** Bodies of DMs: at most 16 KiB and 4,000 characters. The last one is too large and is refused. */
 const BODY_BYTES = [
   [6, 40],
   [3, 900],
@@ -19,7 +19,7 @@ const POST_BYTES = [
   [1, 6_000],
 ] as const
 const BURST = 4
-/** For agents with credits. Only sealed messages may have so many characters. */
+/** Bodies for agents with credits. Only sealed messages may be this long. */
 const DEAR = 0.4
 const DEAR_BYTES = 14_000
 
@@ -33,7 +33,8 @@ export async function sendPost(scene: Scene, actor: Actor): Promise<void> {
 }
 
 /**
- * Acts like two processes of one client that do not know of each other: several first contacts and messages at the same time.
+ * Acts like two processes of one client that do not know of each other: makes several first contacts and sends several
+ * messages at the same time.
  */
 export async function sendBurst(scene: Scene, actor: Actor): Promise<void> {
   const other = actor.random.pick(scene.actors)
@@ -54,7 +55,7 @@ export async function sendTwin(scene: Scene, actor: Actor): Promise<void> {
   await dispatch(actor, known)
 }
 
-/** Sends an earlier message again: the answer is 200, or the first refusal again. */
+/** Sends an earlier message again. The answer is 200, or the first refusal again. */
 export async function repeatMessage(scene: Scene, actor: Actor): Promise<void> {
   const mine = scene.known.filter(({ sent }) => sent.from === actor.agent.id)
   if (mine.length > 0) await dispatch(actor, actor.random.pick(mine))

@@ -1,4 +1,4 @@
-/** Reads: the next page of a list, single messages (also those of others), receipts, the directory, the budget. */
+/** Reads: the next page of a list, single messages (also those of others), receipts, the directory, and the budget. */
 import { type Actor, ask, type Scene } from '../scene.ts'
 
 export async function readInbox(_scene: Scene, actor: Actor): Promise<void> {
@@ -40,7 +40,7 @@ export async function readThread(scene: Scene, actor: Actor): Promise<void> {
   if (roots.length > 0) await ask(actor, { kind: 'thread', id: actor.random.pick(roots).sent.threadId ?? '' })
 }
 
-/** Signed, although this is not required. */
+/** Signed, although no signature is required. */
 export async function readHealth(_scene: Scene, actor: Actor): Promise<void> {
   await ask(actor, { kind: 'health' })
 }

@@ -1,7 +1,4 @@
-/**
- * Webhooks. Every configuration has its own path at the receiver, so a delivery shows the configuration under which it was
- * sent.
- */
+/** Webhooks. Every configuration has its own path at the receiver, so each delivery shows under which configuration it was sent. */
 import { LATE_MS } from '../../model/register.ts'
 import { type Actor, ask, type Scene } from '../scene.ts'
 

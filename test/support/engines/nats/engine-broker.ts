@@ -1,6 +1,6 @@
 /**
- * Runs in vitest's main process and starts the engines that tests share, when the first test asks. A run of unit tests starts
- * nothing. Tests run in other processes, so they ask over loopback HTTP with a token.
+ * Runs in vitest's main process and starts the engines that tests share, when a test first needs them. A run of only unit
+ * tests starts none. Tests run in other processes and call the broker over loopback HTTP with a token.
  */
 import { randomBytes, randomInt } from 'node:crypto'
 import { mkdtempSync } from 'node:fs'
@@ -45,7 +45,7 @@ interface EngineBroker {
   close(): Promise<void>
 }
 
-/** Other things that the main process keeps for tests, by name. Each is used from its first lease to its last release. */
+/** Other things that the main process keeps for tests, by name. Each exists from its first lease to its last release. */
 interface Shared {
   lease(name: string): Promise<unknown>
   release(name: string): void
@@ -144,7 +144,8 @@ export async function startEngineBroker(systems: Shared): Promise<EngineBroker> 
     // No await comes between the lookup and the update, so two tests that start at once share one template.
     let template = templates.get(key)
     if (template === undefined) {
-      // Templates are made one after another, because roles belong to the whole server but the lock of prepareRoles to one database.
+      // Make one template at a time: roles belong to the whole server, but the lock of prepareRoles covers only one
+      // database.
       template = templateMade.then(() => makeTemplate(running, mark, stores))
       templateMade = template.catch(() => void templates.delete(key))
       templates.set(key, template)
@@ -159,7 +160,7 @@ export async function startEngineBroker(systems: Shared): Promise<EngineBroker> 
     return { name, adminUrl: own, urls }
   }
 
-  /** Makes a migrated database to copy. A copy takes a few milliseconds, migrations take a hundred. */
+  /** Makes a migrated database to copy. A copy takes a few milliseconds; migrations take a hundred. */
   async function makeTemplate({ adminUrl, passwordOf }: Server, mark: Mark, stores: StoreName[]): Promise<string> {
     made += 1
     const name = `svc_${mark.run}_template_${made}`
@@ -206,7 +207,7 @@ async function startRun(): Promise<TestRun & { keeper: Keeper }> {
   return { folder, mark, keeper: await startKeeper(mark, folder) }
 }
 
-/** Retries while the database has sessions. Postgres itself waits 5 s for them and then refuses, which is too short on a busy machine. */
+/** Retries while the database has sessions. Postgres waits only 5 s for them to end, which is too short on a busy machine. */
 async function untilUnused<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {

@@ -21,17 +21,17 @@ const SERVERS = 3
 export type ServerCertificate = Readonly<Record<'tls.crt' | 'tls.key' | 'ca.crt', string>>
 
 interface NatsCluster extends AsyncDisposable {
-  /** What the servers have written. */
+  /** The log lines of all servers. */
   readonly lines: readonly string[]
-  /** The URL of one server. @param server from 0. */
+  /** The URL of one server. @param server its number, from 0. */
   urlFor(user: NatsLogin, server: number): string
   start(server: number): Promise<void>
   signal(server: number, signal: NodeJS.Signals): void
-  /** Stops a server. Its store holds everything that it acknowledged. */
+  /** Stops a server. Its store keeps everything that it acknowledged. */
   stop(server: number, signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
   /** Copies the store of a stopped server. */
   keepStore(server: number): void
-  /** Replaces the present store of a server with the copy. */
+  /** Replaces the store of a stopped server by the copy. */
   bringStoreBack(server: number): void
 }
 
@@ -118,7 +118,7 @@ export async function startNatsCluster(certificates?: readonly ServerCertificate
   return cluster
 }
 
-/** As a server of the component: its two files take the place of the empty ones, and the Secret is a folder. */
+/** Configured like a server of the component: two files replace the empty ones, and the Secret is a folder. */
 function turnTlsOn(folder: string, certificate: ServerCertificate): void {
   for (const [name, text] of Object.entries(certificate)) writeFileSync(join(folder, name), text, { mode: 0o600 })
   for (const name of TLS_FILES) {

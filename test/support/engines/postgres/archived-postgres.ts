@@ -1,4 +1,4 @@
-/** A Postgres server whose log is archived, and that can be restored to a moment from a base backup and the archive. */
+/** A Postgres server that archives its WAL. It can be restored to a point in time from a base backup and the archive. */
 import { randomBytes } from 'node:crypto'
 import { chownSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,19 +12,19 @@ import { findTestRun, takePorts } from '../engines.ts'
 import { takeBaseBackup } from './base-backup.ts'
 
 interface ArchivedPostgres {
-  /** Migrated; the server ends with it. */
+  /** Already migrated. The database ends with the server. */
   readonly database: TestDatabase
   takeBaseBackup(): Promise<void>
-  /** Waits until the archive has all that was committed so far. */
+  /** Waits until the archive has the WAL of every commit so far. */
   archiveLog(): Promise<void>
-  /** SIGKILL, and the loss of all of its files. */
+  /** Sends SIGKILL and deletes all files of the server. */
   lose(): Promise<void>
-  /** From the base backup and the archive alone, at the same address. @param moment in the words of Postgres. */
+  /** Restores from the base backup and the archive alone, at the same address. @param moment a Postgres timestamp. */
   restoreTo(moment: string): Promise<void>
 }
 
 const NAME = 'svc'
-/** Paths from the data folder, which is where Postgres runs commands. It may not enter the folders further up. */
+/** Relative to the data folder, in which Postgres runs commands. The server may not be allowed to enter the folders above it. */
 const ARCHIVE = '../archive'
 const SETTINGS = {
   wal_level: 'replica',

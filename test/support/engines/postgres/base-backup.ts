@@ -3,19 +3,20 @@ import { chownSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import postgres from 'postgres'
 
-/** What the copy gets from the log instead, or must not have. */
+/** Files that the copy must not have, or that it gets from the WAL. */
 const LEFT_OUT = ['./pg_wal/*', './pg_replslot/*', './postmaster.pid', './postmaster.opts']
 
 /**
- * Copies the files of a running server, as `pg_basebackup` does, which the packaged binaries lack. A start of the copy needs the
- * log from the beginning of the copy on, from the server or from an archive.
- * @param url of the superuser. @param from the server's data. @param to is replaced. @param signal `standby` or `recovery`.
+ * Copies the files of a running server, like `pg_basebackup`, which the packaged binaries lack. To start, the copy needs
+ * the WAL from the beginning of the backup on, from the server or from an archive.
+ * @param url of the superuser. @param from the server's data folder. @param to is replaced. @param signal `standby` or
+ * `recovery`.
  */
 export async function takeBaseBackup(
   url: string,
   { from, to, signal }: { from: string; to: string; signal?: 'standby' | 'recovery' },
 ): Promise<void> {
-  // The label belongs to the session that began.
+  // the label belongs to the session that began the backup
   const sql = postgres(url, { max: 1, onnotice: () => {} })
   try {
     await sql`select pg_backup_start('copy', fast => true)`

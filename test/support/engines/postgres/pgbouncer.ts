@@ -1,4 +1,4 @@
-/** Debian's PgBouncer in front of a Postgres of a test, in transaction mode, with fewer sessions than clients. */
+/** Debian's PgBouncer in front of a test's Postgres, in transaction mode, with fewer sessions than clients. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,24 +10,24 @@ import { eventually } from '../../eventually.ts'
 import { findTestRun, takePorts } from '../engines.ts'
 
 interface PgBouncer extends AsyncDisposable {
-  /** The same login and database through the pooler, as a service gets it. */
+  /** The same login and database through the pooler, as a service would connect. */
   through(url: string): string
-  /** Ends it, with all connections, and starts it again. */
+  /** Ends the pooler with all its connections, and starts it again. */
   restart(): Promise<void>
 }
 
 const PROGRAM = '/usr/sbin/pgbouncer'
-/** Undefined if it is there. */
+/** The reason why PgBouncer cannot run; undefined if it can. */
 export const NO_PGBOUNCER = existsSync(PROGRAM) ? undefined : `${PROGRAM} is not installed (apt-get install pgbouncer)`
 const SESSIONS = 3
 
-/** @param urls of the logins that it knows, all of one server. */
+/** @param urls of the logins that the pooler accepts, all on one server. */
 export async function startPgBouncer(urls: readonly string[]): Promise<PgBouncer> {
   const { mark } = await findTestRun()
   const port = await takePorts()
   const [first = ''] = urls
   const users = urls.map((url) => new URL(url)).map(({ username, password }) => `"${username}" "${password}"`)
-  // Not in the folder of the run, which only its owner may enter: PgBouncer refuses to run as root.
+  // Not in the folder of the run: PgBouncer refuses to run as root, and only the owner may enter that folder.
   const folder = mkdtempSync(join(tmpdir(), 'svc-pgbouncer-'))
   const config = join(folder, `${markOf(mark, 'pgbouncer')}.ini`)
   writeFileSync(join(folder, 'users.txt'), users.join('\n'))

@@ -14,15 +14,15 @@ import { takeBaseBackup } from './base-backup.ts'
 export interface PostgresPair extends AsyncDisposable {
   /** Migrated. The URLs of its roles name both servers; the superuser's is of the primary. */
   readonly database: TestDatabase
-  /** SIGKILL. */
+  /** Sends SIGKILL. */
   killPrimary(): Promise<void>
-  /** SIGSTOP of all of its processes, as if its machine were gone: connections stay open, and nobody answers. Linux and macOS. */
+  /** Sends SIGSTOP to all of its processes, as if its machine were gone: connections stay open, and nothing answers. Linux and macOS. */
   freezePrimary(): void
-  /** Ends the sessions, and waits until the standby has the whole log. */
+  /** Ends the sessions of clients, and waits until the standby has received the whole WAL. */
   stopPrimary(): Promise<void>
-  /** Makes the standby the primary. The other server must have ended, or be frozen. */
+  /** Promotes the standby. The primary must have ended or be frozen. */
   promote(): Promise<void>
-  /** The server that has ended, or ends now, becomes the standby, as a copy of the primary, at its old address. Commits wait for it again. */
+  /** Ends the old primary if it still runs, and starts it as a copy of the new one, at its old address. Commits then wait for it. */
   rejoin(): Promise<void>
 }
 
@@ -118,7 +118,7 @@ function withChildren(parent: number | undefined): number[] {
   return [parent, ...processes.flatMap(([pid, ppid]) => (ppid === parent && pid !== undefined ? [pid] : []))]
 }
 
-/** From now on a commit is answered when this standby has it on its disk too. */
+/** From now on, a commit returns only after this standby has written it to disk too. */
 async function waitForStandby(adminUrl: string, name: string): Promise<void> {
   const sql = postgres(adminUrl, { max: 1 })
   try {

@@ -12,18 +12,18 @@ interface RowsRead {
 }
 
 interface CountedDatabase extends AsyncDisposable {
-  /** As the service has it, with one connection, so that a plan lives as long as the test. */
+  /** A connection with the service's rights. There is only one, so that a plan lives as long as the test. */
   readonly service: Database
-  /** To fill tables; its reads do not count. */
+  /** A connection for filling tables. Its reads do not count. */
   readonly admin: Database
-  /** What `work` reads through `service`. */
+  /** Counts the rows that `work` reads through `service`. */
   countReads(work: () => Promise<void>): Promise<RowsRead>
 }
 
-/** Filling the tables exceeds the timeout of a call. */
+/** Filling the tables takes longer than the timeout of a call. */
 const FILL_TIMEOUT_MS = 60_000
 
-/** A database of its own, whose reads are counted. @param tables that count; default: all of the store's. */
+/** Creates a database whose reads are counted. @param tables to count; default: all of the store's. */
 export async function createCountedDatabase(store: StoreName, tables?: readonly string[]): Promise<CountedDatabase> {
   await using stack = new AsyncDisposableStack()
   const database = stack.use(await createTestDatabase([store]))
@@ -54,7 +54,7 @@ export async function createCountedDatabase(store: StoreName, tables?: readonly 
   }
 }
 
-/** A connection keeps its counters for up to a second, and adds them to the statistics with its next statement. */
+/** A connection buffers its counters for up to a second. Its next statement adds them to the statistics. */
 async function flush(database: Database): Promise<void> {
   await database.run((sql) => sql`select pg_stat_force_next_flush()`)
   await database.run((sql) => sql`select 1`)
