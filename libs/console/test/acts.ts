@@ -10,19 +10,36 @@ const { start, mail, write, requests, settings, boards } = strings
 const button = (page: Page | Locator, name: string): Locator => page.getByRole('button', { name, exact: true })
 const field = (page: Page | Locator, label: string): Locator => page.getByLabel(label, { exact: true })
 
+/** Makes a key, and begins its registration. */
 export async function createAgent(page: Page, name: string): Promise<void> {
   await field(page, start.name).fill(name)
   await givePassphrase(page)
   await button(page, start.createButton).click()
-  await waitForInbox(page)
 }
 
 /** Brings the key file of an agent that is registered already. */
 export async function importAgent(page: Page, keyFile: string): Promise<void> {
   await page.getByText(start.import, { exact: true }).click()
+  await chooseKeyFile(page, keyFile)
+  await finishImport(page)
+}
+
+export async function chooseKeyFile(page: Page, content: string): Promise<void> {
   await page
     .locator('input[type=file]')
-    .setInputFiles({ name: 'agent.key', mimeType: 'application/json', buffer: Buffer.from(keyFile) })
+    .setInputFiles({ name: 'agent.key', mimeType: 'application/json', buffer: Buffer.from(content) })
+}
+
+/** Drags a file from outside the browser over the page, and drops it. */
+export async function dropFile(page: Page, path: string): Promise<void> {
+  const devtools = await page.context().newCDPSession(page)
+  const data = { items: [], files: [path], dragOperationsMask: 1 }
+  for (const type of ['dragEnter', 'dragOver', 'drop'] as const)
+    await devtools.send('Input.dispatchDragEvent', { type, x: 40, y: 40, data })
+  await devtools.detach()
+}
+
+export async function finishImport(page: Page): Promise<void> {
   await givePassphrase(page)
   await button(page, start.importButton).click()
   await waitForInbox(page)

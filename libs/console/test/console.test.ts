@@ -2,9 +2,12 @@
  * The console in Chromium, through a system with two gateways. One system and one browser serve all tests, which build on each
  * other: alice lives in one profile of the browser and on one gateway, bob in another profile and on the other gateway.
  */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { strings } from '@svc/console/strings.ts'
 import { AgentClient, formatKey, generateKey } from '@svc/sdk'
 import type { BrowserContext, Locator, Page } from '@svc/test/support/engines/chromium.ts'
+import { findTestRun } from '@svc/test/support/engines/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findBarriers } from './accessibility.ts'
@@ -54,18 +57,65 @@ async function checkScreen(page: Page): Promise<void> {
 const rowsOf = (page: Page, lane: 'inbox' | 'requests'): Locator =>
   page.getByRole('listbox', { name: strings.pages[lane] }).getByRole('option')
 
+/** Opens both streams that bob may have. @returns what ends them. */
+async function holdStreams(): Promise<() => void> {
+  const client = new AgentClient({ url: stage.system.urls[0] ?? '', key: bobsKey })
+  const held = new AbortController()
+  const hold = (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const stream = client.stream({ after: 'end', signal: held.signal, onOpen: () => resolve() })
+      stream.next().catch(reject)
+    })
+  await Promise.all([hold(), hold()])
+  return () => held.abort()
+}
+
 describe('two windows', () => {
-  test('one makes a key and registers, the other brings a key file of the CLI', SLOW, async () => {
+  test('over plain HTTP elsewhere than on localhost the page says so, and stops', SLOW, async () => {
+    const page = await stage.openInsecure(alices as BrowserContext)
+    const asked: string[] = []
+    page.on('request', (request) => asked.push(request.url()))
+    await page.reload()
+    await page.getByRole('heading', { name: strings.insecure.title }).waitFor()
+    await checkScreen(page)
+    expect(await page.locator('button, input, a').count()).toBe(0)
+    expect(asked.filter((url) => url.includes('/v2/'))).toEqual([])
+    await page.close()
+  })
+
+  test('one makes a key, cancels the proof of work, and then registers', SLOW, async () => {
     alice = await stage.openConsole(alices as BrowserContext, 0)
     await alice.getByRole('button', { name: strings.start.createButton }).waitFor()
     await checkScreen(alice)
+    const resume = await stage.suspendWork(alice, 0.25)
     await acts.createAgent(alice, 'alice')
-    bob = await stage.openConsole(bobs as BrowserContext, 1)
-    await acts.importAgent(bob, `${formatKey(bobsKey)}\n`)
-    for (const page of [alice, bob]) await acts.waitForState(page, 'live')
+    await alice.getByText(strings.start.working(25)).waitFor()
+    await checkScreen(alice)
+    await alice.getByRole('button', { name: strings.cancel, exact: true }).click()
+    await eventually(() => expect(alice?.workers()).toEqual([]))
+    await resume()
+    await alice.getByRole('button', { name: strings.start.registerButton, exact: true }).click()
+    await acts.waitForInbox(alice)
+    await acts.waitForState(alice, 'live')
     const key = await acts.exportKey(alice)
     expect(await carol.lookup('alice')).toMatchObject({ agent_id: key.agentId })
     stage.watcher.secrets.push(key.secretKey)
+  })
+
+  test('the other drops a key file of the CLI on the page', SLOW, async () => {
+    bob = await stage.openConsole(bobs as BrowserContext, 1)
+    const file = join((await findTestRun()).folder, 'bob.key')
+    writeFileSync(file, `${formatKey(bobsKey)}\n`, { mode: 0o600 })
+    await bob.getByRole('button', { name: strings.start.createButton }).waitFor()
+    await acts.dropFile(bob, file)
+    await bob.getByText(strings.start.imported).waitFor()
+    await acts.chooseKeyFile(bob, 'not a key')
+    await bob.getByText(strings.start.notAKey).waitFor()
+    expect(await bob.getByRole('button', { name: strings.start.importButton }).isDisabled()).toBe(true)
+    await acts.dropFile(bob, file)
+    await checkScreen(bob)
+    await acts.finishImport(bob)
+    await acts.waitForState(bob, 'live')
   })
 
   test('a sealed message arrives as a request, is accepted, and is answered', SLOW, async () => {
@@ -84,6 +134,31 @@ describe('two windows', () => {
     await acts.goTo(from, 'sent')
     await from.getByText('for bob alone').first().waitFor()
     await checkScreen(from)
+  })
+
+  test('an envelope without an answer outlives a reload, and is sent again as it was', SLOW, async () => {
+    const [from, to] = [windowOf(alice), windowOf(bob)]
+    const envelopes: (string | null)[] = []
+    await from.route('**/v2/messages', async (route) => {
+      envelopes.push(route.request().postData())
+      const response = await route.fetch()
+      // The service accepts the first request, and its answer is lost on the way.
+      await route.fulfill(envelopes.length === 1 ? { body: 'a proxy answers' } : { response })
+    })
+    await acts.sendSealed(from, 'bob', 'sent twice, delivered once')
+    await from.reload()
+    await acts.unlock(from)
+    await acts.goTo(from, 'sent')
+    await from.getByText(strings.sent.states.unknown).waitFor()
+    await checkScreen(from)
+    const again = from.getByRole('button', { name: strings.sent.retry, exact: true })
+    await again.click()
+    await again.waitFor({ state: 'detached' })
+    await from.unroute('**/v2/messages')
+    expect(envelopes).toHaveLength(2)
+    expect(envelopes[1]).toBe(envelopes[0])
+    await acts.openMessage(to, 'inbox', 'sent twice, delivered once')
+    expect(await rowsOf(to, 'inbox').filter({ hasText: 'sent twice' }).count()).toBe(1)
   })
 
   test('a board is moderated', SLOW, async () => {
@@ -204,6 +279,20 @@ describe('faults', () => {
     expect(await rowsOf(page, 'inbox').filter({ hasText: 'sent while offline' }).count()).toBe(0)
     await profile.setOffline(false)
     await rowsOf(page, 'inbox').filter({ hasText: 'sent while offline' }).waitFor()
+    await acts.waitForState(page, 'live')
+  })
+
+  test('while other programs hold both streams, the page polls and says so', SLOW, async () => {
+    const [page, profile] = [windowOf(bob), bobs as BrowserContext]
+    await profile.setOffline(true)
+    await acts.waitForState(page, 'offline')
+    const release = await holdStreams()
+    await profile.setOffline(false)
+    await acts.waitForState(page, 'polling')
+    await carol.send({ to: 'bob', body: 'sent while polling' })
+    await rowsOf(page, 'inbox').filter({ hasText: 'sent while polling' }).waitFor()
+    await acts.waitForState(page, 'polling')
+    release()
     await acts.waitForState(page, 'live')
   })
 

@@ -11,8 +11,14 @@ export interface Stage extends AsyncDisposable {
   openProfile(options?: Parameters<Browser['newContext']>[0]): Promise<BrowserContext>
   /** Opens the console of a gateway. @param gateway 0 or 1. */
   openConsole(profile: BrowserContext, gateway: number): Promise<Page>
+  /** Opens the console by an address for which browsers do not offer their cryptography. */
+  openInsecure(profile: BrowserContext): Promise<Page>
+  /** Stops proofs of work at a share of their usual effort. @returns what ends this. */
+  suspendWork(page: Page, share: number): Promise<() => Promise<void>>
 }
 
+const INSECURE = 'http://console.test'
+const WORKER = '**/console/worker-*.js'
 /** A slow machine derives a key for some seconds. */
 const PATIENCE_MS = 90_000
 /** The tests send a hundred messages, which is more than the default daily allowance. */
@@ -42,6 +48,31 @@ export async function startStage(): Promise<Stage> {
       const page = await profile.newPage()
       await page.goto(`${system.urls[gateway]}/console`)
       return page
+    },
+    async openInsecure(profile) {
+      const page = await profile.newPage()
+      await page.route(`${INSECURE}/**`, async (route) => {
+        const url = route
+          .request()
+          .url()
+          .replace(INSECURE, system.urls[0] ?? '')
+        await route.fulfill({ response: await route.fetch({ url }) })
+      })
+      await page.goto(`${INSECURE}/console`)
+      return page
+    },
+    async suspendWork(page, share) {
+      const progress = { kind: 'progress', progress: { hashes: share, expectedHashes: 1 } }
+      const stop = `addEventListener('message', (event) => {
+        if (event.data.kind !== 'solve') return
+        event.stopImmediatePropagation()
+        postMessage(${JSON.stringify(progress)})
+      })`
+      await page.route(WORKER, async (route) => {
+        const response = await route.fetch()
+        await route.fulfill({ response, body: `${stop};${await response.text()}` })
+      })
+      return () => page.unroute(WORKER)
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }

@@ -15,9 +15,30 @@ export interface Watcher {
   check(): void
 }
 
-/** Chromium itself writes these when a request is refused or the network is cut, whatever the page does about it. */
-const EXPECTED =
-  /^error: Failed to load resource: (?:the server responded with a status of (?:401|404|409|429|503)|net::)/
+/** Chromium itself writes these when a request is refused, the network is cut, or the address is insecure. */
+const EXPECTED = new RegExp(
+  [
+    '^error: Failed to load resource: the server responded with a status of (?:401|404|409|429|503)',
+    '^error: Failed to load resource: net::',
+    '^error: The Cross-Origin-Opener-Policy header has been ignored, because the URL.s origin was untrustworthy',
+  ].join('|'),
+)
+
+/** Everything that the page stores, bytes as lists of numbers. The vault may hold a key only in encrypted form. */
+const STORAGE = `(async () => {
+  const result = (request) => new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result)
+    request.onerror = () => reject(request.error)
+  })
+  const found = [{ ...localStorage }, { ...sessionStorage }, document.cookie, history.state]
+  for (const { name } of await indexedDB.databases()) {
+    const database = await result(indexedDB.open(name))
+    const stores = database.transaction([...database.objectStoreNames])
+    for (const store of database.objectStoreNames) found.push(await result(stores.objectStore(store).getAll()))
+    database.close()
+  }
+  return JSON.stringify(found, (_, value) => (value instanceof Uint8Array ? [...value] : value))
+})()`
 
 export function createWatcher(): Watcher {
   const secrets: Uint8Array[] = []
@@ -52,12 +73,7 @@ export function createWatcher(): Watcher {
       const fields = '[...document.querySelectorAll("input, textarea")].map((field) => field.value).join("\\n")'
       note('address', page.url())
       note('document', (await page.content()) + (await page.evaluate<string>(`document.title + ${fields}`)))
-      note(
-        'storage',
-        await page.evaluate<string>(
-          'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, history.state])',
-        ),
-      )
+      note('storage', await page.evaluate<string>(STORAGE))
     },
     check() {
       expect(secrets.length).toBeGreaterThan(0)

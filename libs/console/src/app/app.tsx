@@ -18,12 +18,10 @@ const missing = findMissing()
 export function App(): JSX.Element {
   useEffect(() => {
     const note = (): void => vault.noteActivity()
-    addEventListener('pointerdown', note)
-    addEventListener('keydown', note)
-    return () => {
-      removeEventListener('pointerdown', note)
-      removeEventListener('keydown', note)
-    }
+    const control = new AbortController()
+    for (const type of ['pointerdown', 'keydown', 'wheel'])
+      addEventListener(type, note, { passive: true, signal: control.signal })
+    return () => control.abort()
   }, [])
   const shown = workspace.value
   const isOpen =

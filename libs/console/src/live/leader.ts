@@ -5,7 +5,7 @@ import type { Reader } from './reader.ts'
 /**
  * - `catching_up`: events that arrived meanwhile are being read.
  * - `live`: events appear as they arrive.
- * - `polling`: the agent has two streams elsewhere (`stream_limit`), so events are asked for every few seconds.
+ * - `polling`: the agent has two streams elsewhere (`stream_limit`), so each refused attempt, every few seconds, reads a page.
  * - `offline`: the service cannot be reached. Retried with backoff, and at once when the browser is online again.
  * - `stopped`: a retry cannot help. `failure` says why, for example `signer_revoked`.
  */
@@ -16,30 +16,23 @@ interface LeaderOptions {
   readonly reader: Reader
   readonly signal: AbortSignal
   readonly onState: (state: LiveState) => void
-  /** Shorter waits, for tests. */
-  readonly waits?: Partial<typeof WAITS>
 }
 
-const WAITS = {
-  /** Between two polls. */
-  pollMs: 3_000,
-  /** Before the stream is opened again after a failure that its own retries did not overcome. */
-  reopenMs: 5_000,
-}
+/** Before the stream is opened again after a failure that its own retries did not overcome. */
+const REOPEN_MS = 5_000
 /** The service has no room for a stream now. The events can be read all the same. */
 const NO_STREAM: readonly string[] = ['stream_limit', 'stream_capacity']
 const TOO_MANY = 429
 const SERVER_FAULT = 500
 
 /** @throws ApiError if a retry cannot help. Returns when `signal` is aborted. */
-export async function lead(options: LeaderOptions): Promise<void> {
-  const { reader, signal, onState } = options
-  const waits = { ...WAITS, ...options.waits }
+export async function lead({ client, reader, signal, onState }: LeaderOptions): Promise<void> {
+  onState('catching_up')
   while (!signal.aborted) {
     // Ends one attempt if the browser goes offline or online, so that neither is noticed late.
     using attempt = startAttempt(signal)
     try {
-      await readStream(options, attempt.signal, waits.pollMs)
+      await readStream(attempt.signal)
     } catch (failure) {
       if (signal.aborted) return
       if (failure instanceof EventGapError) {
@@ -48,27 +41,17 @@ export async function lead(options: LeaderOptions): Promise<void> {
       }
       if (isFinal(failure)) throw failure
       if (attempt.signal.aborted && navigator.onLine) continue
-      onState(stateAfter(failure))
-      await waitForNext(signal, waits, stateAfter(failure) === 'polling' ? reader : undefined)
+      noteFailure(failure)
+      await waitForNext(signal)
     }
   }
-}
 
-async function readStream(
-  { client, reader, onState }: LeaderOptions,
-  signal: AbortSignal,
-  pollMs: number,
-): Promise<void> {
-  let end = 0
-  let poll: ReturnType<typeof setInterval> | undefined
-  const stopPolling = (): void => clearInterval(poll)
-  onState('catching_up')
-  try {
+  async function readStream(attempt: AbortSignal): Promise<void> {
+    let end = 0
     const stream = client.stream({
       after: reader.cursor,
-      signal,
+      signal: attempt,
       onOpen: ({ latest = 0 }) => {
-        stopPolling()
         end = latest
         onState(reader.cursor >= end ? 'live' : 'catching_up')
       },
@@ -77,24 +60,20 @@ async function readStream(
         reader.skipTo(cursor)
         onState('live')
       },
-      onRetry: (failure) => {
-        const state = stateAfter(failure)
-        onState(state)
-        stopPolling()
-        if (state === 'polling') poll = setInterval(() => void reader.catchUp().catch(() => {}), pollMs)
-      },
+      onRetry: noteFailure,
     })
     for await (const event of stream) {
       reader.take(event)
       if (event.cursor >= end) onState('live')
     }
-  } finally {
-    stopPolling()
   }
-}
 
-function stateAfter(failure: unknown): LiveState {
-  return failure instanceof ApiError && NO_STREAM.includes(failure.code) ? 'polling' : 'offline'
+  /** The state stays until a stream opens, so that it does not change with each attempt. */
+  function noteFailure(failure: unknown): void {
+    const isPolling = failure instanceof ApiError && NO_STREAM.includes(failure.code)
+    onState(isPolling ? 'polling' : 'offline')
+    if (isPolling) reader.catchUp().catch(() => {}) // The next attempt reads again.
+  }
 }
 
 /** Whether the service has refused for good: the key is revoked or unknown, or the request is wrong. */
@@ -102,11 +81,9 @@ function isFinal(failure: unknown): boolean {
   return failure instanceof ApiError && failure.status !== TOO_MANY && failure.status < SERVER_FAULT
 }
 
-/** @param reader polled meanwhile, if given. */
-async function waitForNext(signal: AbortSignal, waits: typeof WAITS, reader: Reader | undefined): Promise<void> {
-  if (reader !== undefined) await reader.catchUp().catch(() => {})
+async function waitForNext(signal: AbortSignal): Promise<void> {
   const over = Promise.withResolvers<void>()
-  const timer = setTimeout(over.resolve, waits.reopenMs)
+  const timer = setTimeout(over.resolve, REOPEN_MS)
   signal.addEventListener('abort', () => over.resolve(), { once: true })
   addEventListener('online', () => over.resolve(), { once: true })
   await over.promise

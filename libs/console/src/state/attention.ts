@@ -46,10 +46,21 @@ export function followAttention(): void {
 
 /** @returns whether the browser allows it. */
 export async function setNotifications(wanted: boolean): Promise<boolean> {
-  const isAllowed = !wanted || (await Notification.requestPermission()) === 'granted'
+  const isAllowed = !wanted || (await tryNotification())
   wantsNotifications.value = wanted && isAllowed
   await workspace.value?.context.store.preferences.put(RECORD, wantsNotifications.value)
   return isAllowed
+}
+
+/** Browsers of phones have no notifications of pages, or refuse to make one although the person allowed them. */
+async function tryNotification(): Promise<boolean> {
+  try {
+    if ((await Notification.requestPermission()) !== 'granted') return false
+    new Notification(strings.settings.notificationsOn)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** The text of a message is not shown, because notifications are kept outside the browser. */

@@ -34,12 +34,12 @@ test.each([
 
 test.each([
   ['', false],
-  ['seven77', false],
-  ['eight888', true],
-  ['🔑'.repeat(7), false],
-  ['🔑'.repeat(8), true],
-])('a new passphrase has at least 8 characters: %s', (passphrase, isGood) => {
+  ['nine99999', false],
+  ['ten1010101', true],
+  ['🔑'.repeat(9), false],
+  ['🔑'.repeat(10), true],
+])('a new passphrase has at least 10 characters: %s', (passphrase, isGood) => {
   const check = expect(() => checkNewPassphrase(passphrase))
   if (isGood) check.not.toThrow()
-  else check.toThrow('at least 8')
+  else check.toThrow('at least 10')
 })

@@ -30,7 +30,7 @@ export interface VaultHeader {
  * the page needs no WebAssembly, and its policy allows none.
  */
 const KDF = { memoryKiB: 19 * 1024, passes: 2, lanes: 1 } as const
-const MIN_PASSPHRASE_LENGTH = 8
+const MIN_PASSPHRASE_LENGTH = 10
 const SALT_BYTES = 16
 const IV_BYTES = 12
 const KEY_BYTES = 32
@@ -38,9 +38,13 @@ const ALGORITHM = 'AES-GCM'
 
 const utf8 = new TextEncoder()
 
+export function isLongEnough(passphrase: string): boolean {
+  return [...passphrase.normalize()].length >= MIN_PASSPHRASE_LENGTH
+}
+
 /** @throws VaultError `weak_passphrase`. */
 export function checkNewPassphrase(passphrase: string): void {
-  if ([...passphrase.normalize()].length >= MIN_PASSPHRASE_LENGTH) return
+  if (isLongEnough(passphrase)) return
   throw new VaultError('weak_passphrase', `a passphrase has at least ${MIN_PASSPHRASE_LENGTH} characters`)
 }
 

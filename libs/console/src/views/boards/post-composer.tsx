@@ -34,6 +34,7 @@ export function PostComposer({ board, subscribers, onPosted }: Properties): JSX.
         setWriting(false)
         if (messageId !== undefined) onPosted()
       }}
+      onDiscard={() => setWriting(false)}
     />
   )
 }

@@ -91,6 +91,7 @@ function Post({ post, root, board, feed, subscribers }: Shared & { post: Message
             setReplying(false)
             if (messageId !== undefined) void attempt(feed.readMore)
           }}
+          onDiscard={() => setReplying(false)}
         />
       )}
       {showsJson && <JsonView message={post} opened={opened} onClose={() => setShowsJson(false)} />}

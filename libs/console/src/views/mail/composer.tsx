@@ -22,11 +22,14 @@ interface Properties {
   readonly isReply?: boolean
   /** How many subscribers a post is charged for. Undefined if this is not a post, or if only the owner knows. */
   readonly subscribers?: number | undefined
+  /** Without an id if no answer came. */
   readonly onDone: (messageId: string | undefined) => void
+  readonly onDiscard: () => void
 }
 
 /** Writes a message or a post. Its text is kept as a draft until it is sent. */
-export function Composer({ draft: given, fields = {}, isReply = false, subscribers, onDone }: Properties): JSX.Element {
+export function Composer(properties: Properties): JSX.Element {
+  const { draft: given, fields = {}, isReply = false, subscribers, onDone, onDiscard } = properties
   const workspace = useWorkspace()
   const { drafts, budget, settings } = workspace
   const [draft, setDraft] = useState<Draft>(() => given ?? findReply(drafts.all.value, fields) ?? drafts.create(fields))
@@ -133,7 +136,7 @@ export function Composer({ draft: given, fields = {}, isReply = false, subscribe
           onClick={() => {
             isDone.current = true
             drafts.discard(draft.id)
-            onDone(undefined)
+            onDiscard()
           }}
         >
           {write.discard}

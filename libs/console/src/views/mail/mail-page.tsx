@@ -79,7 +79,9 @@ export function MailPage({ lane }: { lane: 'inbox' | 'requests' }): JSX.Element 
 }
 
 function NoMessages({ lane, isFiltered }: { lane: 'inbox' | 'requests'; isFiltered: boolean }): JSX.Element {
+  const { mailbox } = useWorkspace()
   if (isFiltered) return <Empty title={mail.nothingFound} />
+  if (mailbox.state.value !== 'complete') return <Empty title={mail.noneLoaded} hint={mail.noneLoadedHint} />
   return lane === 'inbox' ? (
     <Empty title={mail.empty} hint={mail.emptyHint} />
   ) : (

@@ -69,6 +69,7 @@ export function MessageView({ message }: { message: Message }): JSX.Element {
           fields={{ to: person?.name ?? '', replyTo: id, threadId: rootOf(message) }}
           isReply
           onDone={() => setReplying(false)}
+          onDiscard={() => setReplying(false)}
         />
       )}
       <MessageFacts message={message} />

@@ -17,6 +17,7 @@ export function WritePage(): JSX.Element {
         draft={draft}
         fields={id === undefined || draft !== undefined ? {} : { to: id }}
         onDone={(messageId) => goTo('sent', messageId)}
+        onDiscard={() => goTo('inbox')}
       />
     </div>
   )

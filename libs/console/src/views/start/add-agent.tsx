@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { explain } from '../../state/failures.ts'
 import { isName } from '../../state/names.ts'
 import { wish as asked, isAdding, showAgent, vault, type Wish } from '../../state/session.ts'
@@ -38,6 +38,20 @@ export function AddAgent({ isFirst }: { isFirst: boolean }): JSX.Element {
       setBusy(false)
     }
   }
+
+  // A browser would leave the page and show the key file. A file that is dragged over the page asks for its import instead.
+  useEffect(() => {
+    const control = new AbortController()
+    const { signal } = control
+    const onFile = (event: DragEvent): void => {
+      if (event.dataTransfer?.types.includes('Files') !== true) return
+      event.preventDefault()
+      setWay('import')
+    }
+    addEventListener('dragover', onFile, { signal })
+    addEventListener('drop', onFile, { signal })
+    return () => control.abort()
+  }, [])
 
   return (
     <form

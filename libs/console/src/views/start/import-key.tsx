@@ -1,6 +1,6 @@
 import { parseKey } from '@svc/sdk/keys.ts'
 import type { JSX } from 'preact'
-import { useId, useState } from 'preact/hooks'
+import { useEffect, useId, useState } from 'preact/hooks'
 import { shortId } from '../../state/agent/short-id.ts'
 import { strings } from '../../strings.ts'
 import { Icon } from '../parts/icon.tsx'
@@ -9,7 +9,7 @@ const { start } = strings
 /** A key file has some 200 bytes. */
 const MAX_BYTES = 10_000
 
-/** Takes a key file by drag and drop, or from the file picker. The key is never shown. */
+/** Takes a key file that is dropped anywhere on the page, or chosen in the file picker. The key is never shown. */
 export function ImportKey({ onKey }: { onKey: (text: string | undefined) => void }): JSX.Element {
   const [agentId, setAgentId] = useState<string | undefined>(undefined)
   const [problem, setProblem] = useState<string | undefined>(undefined)
@@ -31,21 +31,25 @@ export function ImportKey({ onKey }: { onKey: (text: string | undefined) => void
     }
   }
 
-  return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: dropping a file is an extra way; the button does the same
-    <div
-      class={`drop ${isOver ? 'over' : ''}`}
-      onDragOver={(event) => {
-        event.preventDefault()
-        setOver(true)
-      }}
-      onDragLeave={() => setOver(false)}
-      onDrop={(event) => {
-        event.preventDefault()
+  useEffect(() => {
+    const control = new AbortController()
+    const { signal } = control
+    addEventListener('dragover', () => setOver(true), { signal })
+    // Without `relatedTarget` the file has left the page.
+    addEventListener('dragleave', ({ relatedTarget }) => setOver(relatedTarget !== null), { signal })
+    addEventListener(
+      'drop',
+      ({ dataTransfer }) => {
         setOver(false)
-        void take(event.dataTransfer?.files.item(0))
-      }}
-    >
+        void take(dataTransfer?.files.item(0))
+      },
+      { signal },
+    )
+    return () => control.abort()
+  }, [])
+
+  return (
+    <div class={`drop ${isOver ? 'over' : ''}`}>
       <Icon name="key" />
       <p>{start.drop}</p>
       <input

@@ -1,9 +1,9 @@
 import type { JSX } from 'preact'
 import { strings } from '../../strings.ts'
+import { isLongEnough } from '../../vault/header.ts'
 import { Field } from '../parts/field.tsx'
 
 const { start } = strings
-const MIN_LENGTH = 10
 
 interface NewPassphrase {
   readonly first: string
@@ -13,7 +13,7 @@ interface NewPassphrase {
 export const NO_PASSPHRASE: NewPassphrase = { first: '', second: '' }
 
 export function isUsable({ first, second }: NewPassphrase): boolean {
-  return [...first].length >= MIN_LENGTH && first === second
+  return isLongEnough(first) && first === second
 }
 
 interface Properties {
@@ -25,7 +25,7 @@ interface Properties {
 
 /** Asks twice, because nobody can recover a key behind a mistyped passphrase. */
 export function PassphraseFields({ value, onInput, isChecked }: Properties): JSX.Element {
-  const isShort = [...value.first].length < MIN_LENGTH
+  const isShort = !isLongEnough(value.first)
   return (
     <>
       <Field

@@ -7,10 +7,12 @@ import { wish as asked, type Wish } from '../../state/session.ts'
 import { strings } from '../../strings.ts'
 import { solveInWorker } from '../../work/work.ts'
 import { Field, Switch } from '../parts/field.tsx'
-import { Meter } from '../parts/meter.tsx'
 import { OtherAgents } from './other-agents.tsx'
 
 const { start } = strings
+
+/** Percent of the usual effort, which a long proof of work exceeds; `solved` while the service answers. */
+type Progress = number | 'solved'
 
 /** The name and whether the directory shows it. */
 export function NameFields(properties: {
@@ -45,7 +47,7 @@ export function Registration({ workspace }: { workspace: Workspace }): JSX.Eleme
   const [given] = useState(asked.peek())
   const [wish, setWish] = useState<Wish>(given ?? { name: '', isListed: true })
   const [isChecked, setChecked] = useState(false)
-  const [percent, setPercent] = useState<number | undefined>(undefined)
+  const [progress, setProgress] = useState<Progress | undefined>(undefined)
   const [problem, setProblem] = useState<string | undefined>(undefined)
   const stop = useRef<AbortController | undefined>(undefined)
 
@@ -55,13 +57,17 @@ export function Registration({ workspace }: { workspace: Workspace }): JSX.Eleme
     const control = new AbortController()
     stop.current = control
     setProblem(undefined)
-    setPercent(0)
+    setProgress(0)
     const { client } = workspace.context
     try {
       await client.register(wish.name, {
-        solve: solveInWorker,
+        async solve(challenge, difficulty, options) {
+          const nonce = await solveInWorker(challenge, difficulty, options)
+          setProgress('solved')
+          return nonce
+        },
         signal: control.signal,
-        onProgress: ({ hashes, expectedHashes }) => setPercent(Math.floor((100 * hashes) / expectedHashes)),
+        onProgress: ({ hashes, expectedHashes }) => setProgress(Math.floor((100 * hashes) / expectedHashes)),
       })
       if (wish.isListed) await client.updateSettings({ discoverable: true })
       await workspace.registered(wish.name)
@@ -69,7 +75,7 @@ export function Registration({ workspace }: { workspace: Workspace }): JSX.Eleme
       if (!isAbort(error)) setProblem(explain(error))
     } finally {
       stop.current = undefined
-      setPercent(undefined)
+      setProgress(undefined)
     }
   }
 
@@ -90,12 +96,12 @@ export function Registration({ workspace }: { workspace: Workspace }): JSX.Eleme
     >
       <h1>{start.registerTitle}</h1>
       <p class="lead">{start.registerLead}</p>
-      {percent === undefined ? (
+      {progress === undefined ? (
         <NameFields value={wish} onInput={setWish} isChecked={isChecked} />
       ) : (
         <div class="work" role="status">
-          <p>{percent >= 100 ? `${start.working(percent)}. ${start.registering}` : start.working(percent)}</p>
-          <Meter label={start.progress} used={Math.min(100, percent)} of={100} />
+          <p>{progress === 'solved' ? start.registering : start.working(progress)}</p>
+          <progress aria-label={start.progress} value={progress === 'solved' ? 100 : progress} max={100} />
         </div>
       )}
       {problem !== undefined && (
@@ -104,13 +110,18 @@ export function Registration({ workspace }: { workspace: Workspace }): JSX.Eleme
         </p>
       )}
       <div class="actions">
-        {percent === undefined && <OtherAgents agentId={workspace.agentId} />}
-        {percent === undefined ? (
-          <button type="submit" class="primary">
+        {progress === undefined && <OtherAgents agentId={workspace.agentId} />}
+        {progress === undefined ? (
+          <button key="register" type="submit" class="primary">
             {start.registerButton}
           </button>
         ) : (
-          <button type="button" onClick={() => stop.current?.abort(new DOMException('stopped', 'AbortError'))}>
+          // With its own key this is an element of its own. Otherwise it would become the submit button during its click, and submit.
+          <button
+            key="cancel"
+            type="button"
+            onClick={() => stop.current?.abort(new DOMException('stopped', 'AbortError'))}
+          >
             {strings.cancel}
           </button>
         )}
