@@ -1,5 +1,4 @@
 /** `npx pnpm bench [<name>]`: measures the system and the floors that it is compared with, in one run. */
-import { takeTurns } from '@svc/local/processes/scheduling.ts'
 import { readCommandLine } from '../support/run/command-line.ts'
 import { benchCompare } from './compare.ts'
 import { benchConsole } from './console.ts'
@@ -140,8 +139,6 @@ const benchmarks: Record<(typeof BENCHMARKS)[number], () => Promise<unknown>> = 
   steady: () => benchSteady({ connections, agents, messages, ttlSeconds: ttl, chart }),
 }
 
-// The same settings as the measured system, for the floors and the generator.
-takeTurns()
 const held = await benchmarks[BENCHMARKS.find((name) => name === names[0]) ?? 'send']()
 // Only a benchmark with bounds returns whether they held.
 process.exit(held === false ? 1 : 0)

@@ -4,7 +4,6 @@ import { ConfigError } from '@svc/config/env-reader.ts'
 import { type LocalConfig, readConfig } from './config.ts'
 import { formatLogEvent, type LogEvent } from './output/log-lines.ts'
 import { metricsTargets } from './output/metrics-targets.ts'
-import { takeTurns } from './processes/scheduling.ts'
 import { watchStarter } from './processes/starter.ts'
 import { startStack } from './stack.ts'
 import { codeOf, StartError } from './start-error.ts'
@@ -24,7 +23,6 @@ watchStarter(() => {
 // The reader of the output may exit first, as in `pnpm start | head`. The stack then stops as usual.
 process.stdout.on('error', () => stop.abort())
 process.stderr.on('error', () => {})
-takeTurns()
 process.exitCode = await main()
 
 async function main(): Promise<number> {

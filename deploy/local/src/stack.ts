@@ -18,7 +18,6 @@ import { metricsTargets, writeMetricsTargets } from './output/metrics-targets.ts
 import type { Child } from './processes/child.ts'
 import { startKeeper } from './processes/keep.ts'
 import { createMark, type Mark, reclaim } from './processes/marks.ts'
-import { mayInterrupt } from './processes/scheduling.ts'
 import { environmentFor, type SystemSettings, superviseService } from './processes/services.ts'
 import { codeOf, StartError } from './start-error.ts'
 import { type NatsUser, type ServiceName, START_GROUPS, STORES, type StoreName } from './topology.ts'
@@ -155,7 +154,6 @@ async function startMessageBus(run: Run): Promise<(user: NatsUser) => string> {
     onProblem: (line) => run.log('nats', { timeMs: Date.now(), level: WARN, message: line, fields: {} }),
   })
   adopt(run, 'NATS', nats, 'SIGKILL')
-  if (nats.pid !== undefined) mayInterrupt(nats.pid)
   run.signal.throwIfAborted()
   // The operator's commands read the URL from this file (libs/cli).
   const file = join(config.dataDir, 'admin-nats-url')

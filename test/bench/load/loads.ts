@@ -20,7 +20,7 @@ interface LoadsOptions {
   further?: readonly number[]
 }
 
-/** Long enough for the work after an answer, even on a slow machine: publishing, and settling, which begins 25 ms after the answer. */
+/** Long enough for the work after an answer, even on a slow machine: publishing and settling. */
 export const REST_MS = 60
 const MOST_CONNECTIONS = 256
 

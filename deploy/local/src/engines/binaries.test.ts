@@ -65,9 +65,7 @@ describe('an engine for which there is no npm package', () => {
       install('bin', 'postgres', version)
       install('bin', 'initdb', '')
       const failure: Error = await findPostgres(machine(join(folder, 'bin'))).catch((error) => error)
-      expect(failure.message).toMatch(
-        /^No Postgres is included .+ is .+Postgres 18 is needed, so .+SVC_DATABASE_URL/,
-      )
+      expect(failure.message).toMatch(/^No Postgres is included .+ is .+Postgres 18 is needed, so .+SVC_DATABASE_URL/)
     },
   )
 })

@@ -7,7 +7,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type Child, type Ending, startChild } from '../processes/child.ts'
 import { type Mark, markOf } from '../processes/marks.ts'
-import { withLateTimers } from '../processes/scheduling.ts'
 import { StartError } from '../start-error.ts'
 import { NATS_LOGINS, type NatsLogin } from '../topology.ts'
 import { findNatsServer } from './binaries.ts'
@@ -80,7 +79,7 @@ async function tryStart(
       else if (/\[(WRN|ERR|FTL)\]/.test(line)) onProblem(line.replace(/^.*?(?=\[(?:WRN|ERR|FTL)\])/, ''))
     },
   }
-  const child = withLateTimers(() => startChild(settings))
+  const child = startChild(settings)
   let ended = false
   void child.ended.then(() => {
     ended = true

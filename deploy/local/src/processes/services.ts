@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type NatsUser, type ServiceName, STORES, type StoreName } from '../topology.ts'
 import { type Child, type Ending, startChild } from './child.ts'
-import { heapArgs } from './heap.ts'
 import { type Mark, markOf } from './marks.ts'
 
 export interface ServiceOptions {
@@ -62,7 +61,7 @@ export function environmentFor(service: ServiceName, index: number, settings: Sy
 export function startService(options: ServiceOptions): Child {
   const { service, index, mark, env, onLine, root = ROOT, entry = `services/${service}/src/main.ts` } = options
   const name = `${service}-${index}`
-  const args = [`--title=${markOf(mark, name)}`, ...heapArgs(service), entry]
+  const args = [`--title=${markOf(mark, name)}`, entry]
   return startChild({
     name,
     command: process.execPath,
