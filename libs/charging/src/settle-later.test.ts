@@ -39,7 +39,7 @@ test('charges that end in different turns are settled in one call, a while after
   expect(calls).toEqual([['messaging:1', 'messaging:2']])
 })
 
-test('a full call leaves at once, and later charges wait for the next', async () => {
+test('a full call leaves at once, and later charges wait for the next call', async () => {
   const { calls, settleLater } = setUp()
   const names = Array.from({ length: 129 }, (_, at) => `messaging:${at}`)
   for (const name of names) settleLater(name)

@@ -14,8 +14,8 @@ interface SettleLaterDeps {
 }
 
 /**
- * Finished charges wait this long so that one call can settle several of them, off the response path. Only an agent that is
- * refused at this moment may have to wait: its refusal is final only when none of its charges is held.
+ * Finished charges wait this long so that one call can settle several of them, off the response path. The wait may delay
+ * only an agent that is refused at this moment: a refusal is final only when none of its charges is held.
  */
 const GATHER_MS = 25
 /** The most operations in one call. */
