@@ -18,8 +18,8 @@ export type SslMode = (typeof SSL_MODES)[number]
 
 /** Modes of libpq that are refused, because each protects less than a reader may expect. */
 const REFUSED_MODES: Readonly<Record<string, string>> = {
-  allow: 'would go on without TLS',
-  prefer: 'would go on without TLS',
+  allow: 'would continue without TLS',
+  prefer: 'would continue without TLS',
   'verify-ca': 'would not check the name of the server',
 }
 
