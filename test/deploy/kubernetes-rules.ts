@@ -50,7 +50,7 @@ export const RULES = {
       ({ startupProbe, livenessProbe, readinessProbe }) => [
         ...(startupProbe && livenessProbe && readinessProbe ? [] : ['lacks a probe']),
         ...(sameTarget(livenessProbe, readinessProbe)
-          ? ['its liveness probe is its readiness probe, so it restarts when it is only unready']
+          ? ['has one probe for liveness and readiness, so it restarts when it is only unready']
           : []),
       ],
     ),

@@ -44,7 +44,7 @@ describe('a batcher', () => {
     expect(batches).toEqual([[1, 2]])
   })
 
-  test('one item’s failure concerns only that item', async () => {
+  test('the failure of one item affects only that item', async () => {
     const { gates, run } = gatedRun()
     const call = createBatcher({ run })
     const all = Promise.allSettled([call(1), call(-1), call(3)])
@@ -134,7 +134,7 @@ describe('a batcher', () => {
     {
       brings: [1, 1, 1, 1, 1],
       leaves: [[1, 2, 3, 4]],
-      why: 'the run starts after the maximum number of turns, even if each brought items',
+      why: 'the run starts after the maximum number of turns, even if each turn brought items',
     },
     { brings: [5, 1, 1], leaves: [[1, 2, 3, 4, 5]], why: 'a full run starts at once' },
   ])('calls of several turns of the event loop share a run: $why', async ({ brings, leaves }) => {

@@ -1,6 +1,6 @@
 /**
- * Natural batching: the first call runs at once, and calls that arrive while it runs share the next run. There are no timers, so
- * an idle system adds no latency, and under load one packet and one commit serve many calls.
+ * Natural batching: the first call runs at once. Calls that arrive during a run share the next run. There are no timers, so
+ * an idle system adds no latency. Under load, one packet and one commit serve many calls.
  */
 import { defineDistribution, defineLevel } from '@svc/telemetry/metrics.ts'
 import { activeTrace, inBatchSpan, isTracing } from '@svc/telemetry/tracing.ts'
@@ -15,18 +15,18 @@ export interface BatcherOptions<Item, Result> {
   name?: string
   /** The most items in one run. */
   maxItems?: number
-  /** The most concurrent runs. More runs use the time of a slow round trip; fewer make larger batches. */
+  /** The most concurrent runs. More runs make use of a slow round trip; fewer runs make larger batches. */
   concurrency?: number
-  /** Items with a common key never share a run, so that set-based work sees each key once. Their order is kept. */
+  /** Items with a common key never share a run, so that set-based work sees each key once. They keep their order. */
   keyOf?: (item: Item) => string | readonly string[]
   /**
    * When a run starts: at the end of the microtask turn (the default), or after a turn of the event loop that brought no more
    * items (`loop`), which groups calls from different sockets.
    */
   turn?: 'microtask' | 'loop'
-  /** The most items that wait. Past that a call is rejected with `overloaded()`, because no queue may be unbounded. */
+  /** The most items that wait. Further calls are rejected with `overloaded()`, because no queue may be unbounded. */
   maxWaiting?: number
-  /** The error of a call that is rejected because too many wait. */
+  /** The error of a call that is rejected because too many items wait. */
   overloaded?: () => Error
 }
 
@@ -47,8 +47,9 @@ const batchWaiting = defineLevel({
 const DEFAULT_MAX_ITEMS = 128
 const DEFAULT_MAX_WAITING = 10_000
 /**
- * A run starts after this many turns of the event loop, even if each brought more items. One turn takes in only what was ready
- * when it began, and clients send faster than that work is done. A run after each turn would get only a few items.
+ * A run starts after this many turns of the event loop, even if each brought more items. A turn collects only the input
+ * that was ready when it began, and clients send faster than it is processed. A run after each turn would get only a few
+ * items.
  */
 const MAX_GATHERING_TURNS = 3
 
@@ -81,7 +82,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
     else queueMicrotask(start)
   }
 
-  /** @param before how many waited a turn ago. */
+  /** @param before the number of items that waited a turn ago. */
   function gather(before: number, turnsLeft: number): void {
     if (turnsLeft > 0 && waiting.length > before && waiting.length < maxItems) {
       setImmediate(gather, waiting.length, turnsLeft - 1)
@@ -119,7 +120,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
       const itemKeys = typeof own === 'string' ? [own] : own
       if (taken.length < maxItems && !itemKeys.some((key) => keys.has(key))) taken.push(pending)
       else left.push(pending)
-      // Also add the keys of an item that waits, so that later items with these keys do not overtake it.
+      // Also add the keys of an item that has to wait, so that later items with these keys do not overtake it.
       for (const key of itemKeys) keys.add(key)
     }
     waiting = left
@@ -142,7 +143,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
     }
   }
 
-  /** Traces the batch as part of all its items, not only of the call in whose context it happens to start. */
+  /** Traces the batch as part of all its items, not only of the call that happens to start it. */
   function runTraced(batch: Pending<Item, Result>[], items: Item[]): Promise<readonly (Result | Error)[]> {
     return inBatchSpan(
       name,

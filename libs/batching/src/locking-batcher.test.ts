@@ -6,7 +6,7 @@ afterEach(() => vi.useRealTimers())
 
 class LockTimeout extends Error {}
 
-/** Items are the names of locks. `held` lists the locks that other transactions hold. Records each run with its `LockWait`. */
+/** Items are the names of locks. `held` lists the locks that other transactions hold. Each run is recorded with its `LockWait`. */
 function setUp() {
   const held = new Set<string>()
   const runs: { items: string[]; wait: LockWait }[] = []
@@ -36,7 +36,7 @@ test('items whose locks are free share one run', async () => {
   expect(runs).toEqual([{ items: ['a', 'b', 'a'], wait: { waitMs: 100, skipBusy: false } }])
 })
 
-test('a busy lock delays the common run once; later items for it queue, and go together when it is free', async () => {
+test('a busy lock delays the common run once; later items for it queue, and run together when it is free', async () => {
   const { call, held, runs } = setUp()
   held.add('a')
   const [first, other] = [call('a'), call('b')]
@@ -51,7 +51,7 @@ test('a busy lock delays the common run once; later items for it queue, and go t
   expect(runs.at(-1)?.items).toEqual(['a', 'a'])
 })
 
-test('an item gives up after 4 s, and the next one for its lock starts its own wait', async () => {
+test('an item gives up after 4 s, and the next item for its lock starts its own wait', async () => {
   const { call, held } = setUp()
   held.add('a')
   const refused = expect(call('a')).rejects.toThrow('another transaction holds the lock')

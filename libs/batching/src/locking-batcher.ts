@@ -1,12 +1,13 @@
 /**
- * Batches of items that each need a lock in a database. One stalled lock must not delay the items that do not need it
- * (head-of-line blocking). So those go on without the items that do (docs/adr/0014-locks-are-not-waited-for-long.md).
+ * Batches of items that each need a lock in a database. A stalled lock must not delay items that do not need it
+ * (head-of-line blocking), so those items continue without the ones that do
+ * (docs/adr/0014-locks-are-not-waited-for-long.md).
  */
 import { type Batcher, type BatcherOptions, createBatcher } from './batcher.ts'
 
 /** How a run handles locks that another transaction holds. */
 export interface LockWait {
-  /** The longest wait for each lock. After that the run throws and has done nothing. */
+  /** The longest wait for each lock. If it is exceeded, the run throws and has had no effect. */
   readonly waitMs: number
   /** If true, the run waits for no item's lock, and returns `BUSY` for each item whose lock is held. */
   readonly skipBusy: boolean
@@ -18,24 +19,24 @@ type Outcome<Result> = Result | Error | typeof BUSY
 
 interface LockingBatcherOptions<Item, Result>
   extends Pick<BatcherOptions<Item, Result>, 'name' | 'maxItems' | 'keyOf'> {
-  /** The lock by which items queue while it is busy. */
+  /** The lock that items queue for while it is busy. */
   lockOf: (item: Item) => string
   run: (items: Item[], wait: LockWait) => Promise<readonly Outcome<Result>[]>
   /** Whether a run, or one item of it, failed because it did not get a lock in time. */
   isLockTimeout: (error: unknown) => boolean
-  /** The error for an item whose lock stays busy, or that comes when too many wait. */
+  /** The error for an item whose lock stays busy, or that arrives when too many items wait. */
   unavailable: (reason: string) => Error
 }
 
-/** A commit takes milliseconds. A lock that is held for longer belongs to a transaction that is stalled. */
+/** A commit takes milliseconds. If a lock is held for longer, its transaction is stalled. */
 const USUAL: LockWait = { waitMs: 100, skipBusy: false }
-/** The wait is only for locks that do not belong to an item. */
+/** The wait applies only to locks that do not belong to an item. */
 const SKIPPING: LockWait = { waitMs: 1_000, skipBusy: true }
-/** A queue waits this long, and then makes room for the next queue. */
+/** A queue waits this long for its lock, and then makes room for the next queue. */
 const TURN: LockWait = { waitMs: 250, skipBusy: false }
-/** The most queues that wait in the database at once. Each takes a connection of the pool. */
+/** The most queues that wait in the database at once. Each occupies a connection of the pool. */
 export const MAX_WAITERS = 2
-/** An item gives up after this time, so that it answers before its caller gives up, after 5 s. */
+/** An item gives up after this time, so that it is answered before its caller's timeout of 5 s. */
 const GIVE_UP_MS = 4_000
 
 interface Waiting<Item> {
@@ -44,8 +45,8 @@ interface Waiting<Item> {
 }
 
 /**
- * Like `createBatcher`, with one run at a time. If a run does not get its locks in time, it is repeated without the items whose
- * locks are busy. Those items, and later ones for the same lock, queue in order until the lock is free.
+ * Like `createBatcher`, with one run at a time. If a run does not get its locks in time, it is repeated without the items
+ * whose locks are busy. Those items, and later items for the same lock, queue in order until the lock is free.
  */
 export function createLockingBatcher<Item, Result>(
   options: LockingBatcherOptions<Item, Result>,

@@ -18,13 +18,13 @@ interface Item {
   context: CallContext
 }
 
-/** Retry a fence that met a commit in flight for this long, starting after `FIRST_PAUSE_MS`. A commit takes milliseconds. */
+/** How long to retry a fence that met a commit in flight, starting after `FIRST_PAUSE_MS`. A commit takes milliseconds. */
 const IN_FLIGHT_MS = 1_000
 const FIRST_PAUSE_MS = 5
 
 /**
- * Gives up attempts. The owner's database decides, for good, whether the operation is committed. Then budget settles or releases
- * the charge. Any process may repeat any step, so it does not matter which one dies in between.
+ * Abandons attempts. The owner's database decides, for good, whether the operation is committed. Then budget settles or
+ * releases the charge. Any process may repeat any step, so it does not matter which process dies in between.
  */
 export function createAbandon({
   owner,

@@ -11,7 +11,7 @@ import { NotCommitted, type Reservation } from './fences.ts'
 const COST: Cost = { operation: 'messaging:1', agentId: 'agent', units: 2, introductionPeer: null }
 const DEADLINE_MS = 1_000_000
 
-/** Charging with a fake budget and a fake owner's database. Records the calls to them, in order. */
+/** Charging with a fake budget and a fake owner's database. It records the calls to them, in order. */
 function setUp({
   settled = false,
   shared = false,
@@ -22,7 +22,7 @@ function setUp({
   settled?: boolean
   shared?: boolean
   committed?: boolean
-  /** This many fences meet a commit in flight. */
+  /** The number of fences that meet a commit in flight. */
   inFlight?: number
   failing?: string[]
 } = {}) {
@@ -112,7 +112,7 @@ describe('charge', () => {
 
   test.each([
     ['a definite failure', new ServiceError('admission_denied'), ['reserve', 'commit', 'fence', 'release']],
-    ['a commit that knows it left nothing', new NotCommitted(), ['reserve', 'commit', 'fence', 'release']],
+    ['a commit that knows it had no effect', new NotCommitted(), ['reserve', 'commit', 'fence', 'release']],
     ['a lost database', new ServiceError('unavailable'), ['reserve', 'commit']],
     ['a fault', new ServiceError('internal'), ['reserve', 'commit']],
     ['anything else', new TypeError('x'), ['reserve', 'commit']],
@@ -153,7 +153,7 @@ describe('charge', () => {
   test.each([
     ['done', async () => 'done'],
     ['failed', () => Promise.reject(new ServiceError('forbidden'))],
-  ])('an operation that was settled before calls budget no more: %s', async (_how, commit) => {
+  ])('an operation that was already settled causes no more calls to budget: %s', async (_how, commit) => {
     vi.useFakeTimers()
     onTestFinished(() => {
       vi.useRealTimers()
@@ -184,8 +184,8 @@ describe('cancel', () => {
   })
 
   test.each([
-    ['is given back behind a fence', false, 'release'],
-    ['is settled where another one was committed', true, 'settle'],
+    ['is released behind a fence', false, 'release'],
+    ['is settled if another attempt was committed', true, 'settle'],
   ])(
     'spec 11.3: a shared reservation leaves no trace when the last of its attempts is refused: it %s',
     async (_what, committed, then) => {
@@ -225,7 +225,7 @@ describe('abandon', () => {
     await expect(setUp({ failing: [failing] }).abandon(5)).rejects.toMatchObject({ code: 'unavailable' })
   })
 
-  test('is repeated if it meets a commit in flight, and never guesses', async () => {
+  test('is retried if it meets a commit in flight, and never guesses', async () => {
     const { abandon, names } = setUp({ inFlight: 2 })
     await abandon(5)
     expect(names()).toEqual(['fence', 'fence', 'fence', 'release'])
@@ -234,7 +234,7 @@ describe('abandon', () => {
     expect(new Set(stalled.names())).toEqual(new Set(['fence']))
   })
 
-  test('two attempts of one operation are fenced one after the other', async () => {
+  test('two attempts of one operation are fenced one after another', async () => {
     const { abandon, names } = setUp()
     await Promise.all([abandon(5), abandon(6)])
     expect(names()).toEqual(['fence', 'release', 'fence', 'release'])

@@ -16,7 +16,7 @@ import { createAbandon } from './abandon.ts'
 import { type Fences, NotCommitted, type Reservation } from './fences.ts'
 import { createSettleLater } from './settle-later.ts'
 
-/** The cost of an operation to the budget of `agentId`. Free operations do not use this library (spec 11.2). */
+/** The cost of an operation, charged to the budget of `agentId`. Free operations do not use this library (spec 11.2). */
 export interface Cost {
   /**
    * `<owner>:` and a key that all attempts at this operation share and no other operation has: the message's id and digest, or
@@ -32,36 +32,38 @@ export interface Cost {
 
 /** The reservation of one attempt. */
 export interface Reserved extends Reservation {
-  /** The operation was settled before, so nothing was taken now. */
+  /** The operation was already settled, so nothing was charged now. */
   readonly settled: boolean
-  /** Another attempt may still be under way on the same reservation. */
+  /** Another attempt with the same reservation may still be under way. */
   readonly shared: boolean
 }
 
 export interface Charging {
   readonly owner: ChargeOwner
   /**
-   * Reserves the cost, lets the owner commit the operation, and then settles in the background.
+   * Reserves the cost, lets the owner commit the operation, and then settles the charge in the background.
    *
    * `commit` is the owner's own transaction. It records the operation, and it fails past the deadline or behind a fence
-   * (`Operations.commit`, or the owner's own function). Its errors are thrown here. Before a definite error (`isDefinite`, or
-   * `NotCommitted`) is thrown, the cost is released. After any other error the resolver finds out what happened.
+   * (`Operations.commit`, or the owner's own function). Its errors are thrown here. Before a definite error (`isDefinite`,
+   * or `NotCommitted`) is thrown, the cost is released. After any other error, the resolver finds out what happened.
    *
-   * @throws ServiceError of `reserve`: `introduction_limit_reached`, `hard_limit_reached`, `budget_exhausted`, `unavailable`.
+   * @throws ServiceError of `reserve`: `introduction_limit_reached`, `hard_limit_reached`, `budget_exhausted`,
+   * `unavailable`.
    */
   charge<T>(cost: Cost, context: CallContext, commit: (reservation: Reservation) => Promise<T>): Promise<T>
-  /** The first half of `charge`, for an owner that reserves before it knows if there is anything to commit. */
+  /** The first half of `charge`, for an owner that reserves before it knows whether there is anything to commit. */
   reserve(cost: Cost, context: CallContext): Promise<Reserved>
   /** The second half of `charge`. Pass `reserved` at most once, here or to `cancel`. */
   finish<T>(reserved: Reserved, context: CallContext, commit: (reservation: Reservation) => Promise<T>): Promise<T>
   /**
-   * Releases the charge of an attempt that will never commit. This needs no fence, because no other attempt has its deadline and
-   * earlier attempts were fenced. If another attempt may still be under way (`shared`), this one is abandoned together with
-   * those before it, and their callers repeat them. Never throws: after a failure here the resolver releases the charge.
+   * Releases the charge of an attempt that will never commit. This needs no fence, because no other attempt has its
+   * deadline and earlier attempts were fenced. If another attempt may still be under way (`shared`), this attempt and all
+   * earlier ones are abandoned, and their callers repeat them. Never throws: after a failure here, the resolver releases
+   * the charge.
    */
   cancel(reserved: Reserved, context: CallContext): Promise<void>
   /**
-   * Gives up an attempt: fences it, and then releases its charge, or settles it if it was committed after all.
+   * Abandons an attempt: fences it, and then releases its charge, or settles it if the attempt was committed after all.
    * @throws ServiceError `unavailable` if this is not done yet. A repeat is safe, and the resolver repeats it.
    */
   abandon(reservation: Reservation, context: CallContext): Promise<void>
@@ -74,8 +76,8 @@ interface ChargingDeps {
   /** The fences of the owner's database. */
   fences: Fences
   /**
-   * How long an attempt may take, in milliseconds. It is longer than any call (spec 3.17: 5 s). The rest is the clock difference
-   * between the databases of budget and the owner that is tolerated before commits are refused.
+   * How long an attempt may take, in milliseconds. This is longer than any call (spec 3.17: 5 s). The rest is the tolerated
+   * difference between the clocks of budget's and the owner's databases. With a larger difference, commits are refused.
    */
   holdMs?: number
 }
@@ -140,7 +142,7 @@ export function createCharging({ owner, bus, logger, fences, holdMs = RESERVATIO
       result = await commit(reservation)
     } catch (error) {
       charges.add({ owner, step: 'not_committed' })
-      // An operation that was settled before stays settled, even if this attempt fails.
+      // An operation that was already settled stays settled, even if this attempt fails.
       if (!settled && (isDefinite(error) || error instanceof NotCommitted))
         await leave(() => abandon(reservation, context))
       throw error

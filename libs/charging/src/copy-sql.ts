@@ -1,10 +1,11 @@
 /**
- * The SQL that every owner of operations needs in its own schema: a table and two functions, under `libs/charging/database`.
- * Each owner keeps copies in its own `database/`, so that one folder holds the whole schema. A test compares every copy with
- * the source. Never change the table's file after it was run; to change the table, add a new file.
+ * The SQL that every owner of operations needs in its own schema: a table and two functions, under
+ * `libs/charging/database`. Each owner keeps copies in its own `database/`, so that one folder holds the whole schema. A
+ * test compares every copy with the source. Never change the table's file after it has run; to change the table, add a new
+ * file.
  *
- * `node libs/charging/src/copy-sql.ts <owner> <number>` writes an owner's copies. `<number>` is that of the table's file, such
- * as 0003.
+ * `node libs/charging/src/copy-sql.ts <owner> <number>` writes an owner's copies. `<number>` is the number of the table's
+ * file, such as 0003.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'

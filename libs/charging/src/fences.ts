@@ -1,6 +1,6 @@
 /**
- * One attempt at an operation whose cost is reserved. The deadline identifies the attempt: it is later than those of all
- * attempts at the operation before it.
+ * One attempt at an operation whose cost is reserved. The deadline identifies the attempt: it is later than the deadlines
+ * of all earlier attempts at the operation.
  */
 export interface Reservation {
   /** `<owner>:` and the owner's key for the operation. */

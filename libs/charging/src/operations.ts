@@ -28,7 +28,7 @@ export interface Operations extends Fences {
 }
 
 const REFUSED = 'CHG01'
-/** Each of these may hold a connection of the pool for a second while it waits. */
+/** While it waits, each of these may hold a connection of the pool for a second. */
 const MAX_FENCED_ALONE = 2
 
 export function createOperations({ database, schema }: OperationsOptions): Operations {

@@ -24,9 +24,9 @@ const MAX_ITEMS = 128
 /**
  * Removes records of operations that are no longer needed.
  *
- * Once the deadline has passed by the clock of the same database, a fence adds nothing to it. The extra day allows for a clock
- * that is set back. A committed operation may be asked about as long as its reservation is held. So it is removed only after
- * budget has confirmed, durably, that the reservation is settled; this does not depend on any clock.
+ * Once the deadline has passed by the clock of the same database, a fence has no further effect. The extra day covers a
+ * clock that is set back. A committed operation may be needed as long as its reservation is held, so it is removed only
+ * after budget has durably confirmed that the reservation is settled. This does not depend on any clock.
  */
 export function startOperationsPurge(deps: OperationsPurgeDeps): Loop {
   const { owner, bus, logger, operations, intervalMs = DEFAULT_INTERVAL_MS, keptMs = DAY_MS } = deps

@@ -6,7 +6,7 @@ import { expect, test, vi } from 'vitest'
 import type { Reservation } from './fences.ts'
 import { startResolver } from './resolver.ts'
 
-test('an operation that cannot be ended is retried with growing pauses, and delays no other', async () => {
+test('an operation that cannot be resolved is retried with growing pauses, and does not delay others', async () => {
   vi.useFakeTimers()
   const overdue = new Set(['messaging:stalled'])
   const asked: string[] = []

@@ -24,20 +24,21 @@ const overdue = defineLevel({
 const DEFAULT_INTERVAL_MS = 2_000
 const PASS_TIMEOUT_MS = 5_000
 const MAX_ITEMS = 128
-/** The longest pause between two attempts to end a reservation. */
+/** The longest pause between two attempts to resolve a reservation. */
 const MAX_PAUSE_MS = 30_000
-/** Warn if a reservation is held this long after its deadline. */
+/** Warn if a reservation is still held this long after its deadline. */
 const LATE_MS = 60_000
 
 /**
- * Ends the reservations that an owner's dead or failed attempts have left. It asks budget for the owner's reservations that are
- * past their deadline, and abandons them. Safe in all processes of the owner at once, because abandoning is idempotent.
+ * Resolves the reservations that an owner's dead or failed attempts left behind. It asks budget for the owner's
+ * reservations that are past their deadline, and abandons their attempts. All processes of the owner may do this at once,
+ * because abandoning is idempotent.
  */
 export function startResolver({ logger, intervalMs = DEFAULT_INTERVAL_MS, ...deps }: ResolverDeps): Loop {
   const abandon = createAbandon(deps)
   let oldestMs = 0
   const backoff = createBackoff(intervalMs)
-  resolved.add({ owner: deps.owner }, 0) // the series exists from the start, so that the first count is an increase
+  resolved.add({ owner: deps.owner }, 0) // the series exists from the start, so that the first count is already an increase
   overdue.read(() => [[{ owner: deps.owner }, oldestMs / 1_000]])
   return startLoop({
     name: 'resolve-charges',
@@ -65,17 +66,17 @@ export function startResolver({ logger, intervalMs = DEFAULT_INTERVAL_MS, ...dep
       if (failures.length > 0)
         logger.warn(
           { err: failures[0], failures: failures.length },
-          'some overdue charges could not be ended; they are tried again',
+          'some overdue charges could not be resolved; they will be retried',
         )
       return ended === MAX_ITEMS
     },
   })
 }
 
-/** Backoff for operations that could not be ended, so that one stalled transaction does not delay the others. */
+/** Backoff for operations that could not be resolved, so that a stalled transaction does not delay the others. */
 function createBackoff(firstMs: number): {
   isDue(operation: string): boolean
-  /** @param listed all overdue operations; the backoff of every other operation is dropped. */
+  /** @param listed all overdue operations. The backoff of all other operations is dropped. */
   note(listed: readonly string[], failed: readonly string[]): void
 } {
   let waiting = new Map<string, { pauseMs: number; untilMs: number }>()

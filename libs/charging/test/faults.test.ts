@@ -59,7 +59,7 @@ describe('ADR 21: killed between any two steps, there is no charge without its e
     const { reason } = await child.ended
     return reason
   }
-  /** Another owner, in this process: it has done its plan. */
+  /** Runs another owner in this process, until it has done its plan. */
   const goOn = async (nats: TestNats, plan: PlannedOperation[], purgeAfterMs?: number) => {
     const lines: string[] = []
     const settings = { natsUrl: nats.urlFor('identity'), databaseUrl: database.urlFor('identity'), plan, purgeAfterMs }
@@ -67,7 +67,10 @@ describe('ADR 21: killed between any two steps, there is no charge without its e
     return { lines, [Symbol.asyncDispose]: () => owner[Symbol.asyncDispose]() }
   }
 
-  /** Two operations that take effect, each beside one that is refused after its cost was reserved. Two of the four introduce. */
+  /**
+   * Two operations that take effect, each beside an operation that is refused after its cost was reserved. Two of the four
+   * operations introduce agents.
+   */
   const newPlan = (): { agentId: string; plan: PlannedOperation[] } => {
     const agentId = newAgentId()
     const operation = () => `identity:${randomBytes(8).toString('hex')}`
@@ -122,7 +125,7 @@ describe('ADR 21: killed between any two steps, there is no charge without its e
       ['charging.identity.settled', 1],
       ['charging.identity.fenced', 1],
       ['charging.identity.resolved', 1],
-    ])('killed at %s, the %i. time; another process resolves, and a repeat takes effect once', async (point, time) => {
+    ])('killed at %s, time %i; another process resolves, and a repeat takes effect once', async (point, time) => {
       const { agentId, plan } = newPlan()
       expect(await killOwner(nats, plan, { SVC_FAILPOINTS: `${point}=kill@${time}` })).toBe('signal SIGKILL')
 
@@ -184,7 +187,7 @@ describe('ADR 21: killed between any two steps, there is no charge without its e
     ['budget.reserved', 2],
     ['budget.settled', 1],
     ['budget.released', 1],
-  ])('budget killed at %s, the %i. time', async (point, time) => {
+  ])('budget killed at %s, time %i', async (point, time) => {
     const { agentId, plan } = newPlan()
     await using nats = await startTestNats()
     await using first = await startBudget(nats, `${point}=kill@${time}`)

@@ -56,7 +56,7 @@ describe('the record of operations (ADR 21)', () => {
       return rows.length > 0
     })
 
-  test('a second attempt is told that the operation is done', async () => {
+  test('a second attempt learns that the operation is done', async () => {
     const { operation, deadlineMs } = newAttempt()
     expect(await commit(operation, deadlineMs)).toBe('committed')
     expect(await commit(operation, deadlineMs)).toBe('duplicate')
@@ -109,7 +109,7 @@ describe('the record of operations (ADR 21)', () => {
     else await expect(again).rejects.toMatchObject({ code: 'unavailable' })
   })
 
-  test('a fence does not wait for ever: a stalled operation is tried again later, and others get their answers', async () => {
+  test('a fence does not wait for ever: a stalled operation is retried later, and the others get their answers', async () => {
     const { operation, deadlineMs } = newAttempt()
     const finish = await openCommit(operation, deadlineMs)
     expect(await fence(operation, deadlineMs)).toBeUndefined()
@@ -197,7 +197,8 @@ describe('the record of operations (ADR 21)', () => {
       const [done, ...more] = own.filter(({ result }) => result === 'committed')
       expect(more).toEqual([])
       for (const { result, deadlineMs } of own) {
-        // Had an attempt committed before the fence, the answer would be yes. After the fence such an attempt is refused.
+        // If an attempt had committed before the fence, the answer would be yes. After the fence, such an attempt is
+        // refused.
         if (result === false && done !== undefined) expect(done.deadlineMs).toBeGreaterThan(deadlineMs)
         if (result === true || result === 'duplicate') expect(done).toBeDefined()
       }

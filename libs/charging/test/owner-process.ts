@@ -1,7 +1,4 @@
-/**
- * An owner (owner.ts) for tests to kill, which runs the plan of `OWNER_PLAN` and `OWNER_PURGE_AFTER_MS`. It prints the
- * owner's output.
- */
+/** An owner (owner.ts) for tests to kill. It runs the plan of `OWNER_PLAN` and `OWNER_PURGE_AFTER_MS`, and prints the owner's output. */
 import { untilSignal } from '@svc/config/run-service.ts'
 import { startOwner } from './owner.ts'
 

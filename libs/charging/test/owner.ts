@@ -14,7 +14,7 @@ export interface PlannedOperation {
   operation: string
   agentId: string
   peer: string | null
-  /** The owner refuses it in its own transaction, after it was paid for. */
+  /** The owner refuses this operation in its own transaction, after its cost was reserved. */
   refused: boolean
 }
 
@@ -32,8 +32,8 @@ interface OwnerSettings {
 }
 
 /**
- * A minimal owner: it does the planned operations one after the other, prints the outcome of each, then `idle`, and then
- * only resolves overdue ones. Its database is identity's; an effect is a row of `identity.effects`.
+ * A minimal owner. It does the planned operations one after another, prints the outcome of each, then prints `idle`, and
+ * from then on only resolves overdue operations. Its database is identity's; an effect is a row of `identity.effects`.
  */
 export async function startOwner(settings: OwnerSettings, say: (line: string) => void): Promise<AsyncDisposable> {
   await using stack = new AsyncDisposableStack()
@@ -51,7 +51,10 @@ export async function startOwner(settings: OwnerSettings, say: (line: string) =>
   say('idle')
   return stack.move()
 
-  /** Retries the operation while it is "unavailable", as clients do: that answer does not say if it took effect. */
+  /**
+   * Retries the operation while the answer is "unavailable", as clients do: that answer leaves open whether the operation
+   * took effect.
+   */
   async function repeat(planned: PlannedOperation): Promise<string> {
     const until = Date.now() + PATIENCE_MS
     for (;;) {

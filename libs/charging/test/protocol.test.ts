@@ -87,7 +87,7 @@ describe('ADR 21: concurrent attempts at one operation', () => {
     }
   }
 
-  test('an attempt that was given up can never commit, whatever the clocks say; a repeat is charged and takes effect', async () => {
+  test('an abandoned attempt can never commit, whatever the clocks say; a repeat is charged and takes effect', async () => {
     const cost = newCost()
     const paused = await pausedAttempt(first, cost)
     expect(await used(cost)).toBe(3)

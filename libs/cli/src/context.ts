@@ -40,7 +40,7 @@ export interface Context {
   readonly out: Output
   readonly signal: AbortSignal
   readonly target: Target
-  /** Path of the key file. @throws UsageError if none was named. */
+  /** Path of the key file. @throws UsageError if no key file was named. */
   keyPath(): string
   /** The key in the key file. */
   key(): AgentKey
@@ -138,7 +138,7 @@ function formatOf({ json = false, quiet = false, output }: GlobalOptions): Outpu
   return output ?? (json ? 'ndjson' : 'table')
 }
 
-/** The agent id for a name or an agent id. Looks up names. */
+/** The agent id for a name or an agent id. Looks up a name at the service. */
 export async function agentIdOf(who: string, client: AgentClient, signal: AbortSignal): Promise<string> {
   // A name has at most 32 characters. An agent id has more, except for one in 10^14.
   return isAgentId(who) ? who : (await client.lookup(who, { signal })).agent_id

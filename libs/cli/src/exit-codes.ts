@@ -5,7 +5,7 @@ export const EXIT = {
   refused: 1,
   /** The command, a file or a variable is invalid. Nothing was sent. */
   usage: 2,
-  /** No answer, or an answer that is not of this API. It is unknown if the request took effect. */
+  /** No answer, or an answer that is not of this API. It is unknown whether the request took effect. */
   noAnswer: 3,
   /** A message could not be opened, or is not from the expected sender. */
   notVerified: 4,

@@ -1,6 +1,6 @@
 import { addAbortSignal, type Readable, type Writable } from 'node:stream'
 
-/** Everything that a command uses of its process. Tests pass their own. */
+/** Everything that a command uses of its process. Tests pass substitutes. */
 export interface Io {
   readonly env: NodeJS.ProcessEnv
   readonly stdin: Readable & { readonly isTTY?: boolean }

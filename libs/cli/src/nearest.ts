@@ -1,4 +1,4 @@
-/** @returns the candidate that was probably meant, or undefined if none is similar enough to the word. */
+/** @returns the candidate that the user probably meant, or undefined if none is similar enough to the word. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   const limit = Math.max(1, Math.floor(word.length / 3))
   const near = candidates

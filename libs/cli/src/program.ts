@@ -94,7 +94,7 @@ export async function runSvc(args: readonly string[], io: Io, more: readonly Add
   }
 }
 
-/** Works also if the command line could not be parsed. */
+/** Works even if the command line could not be parsed. */
 function wantsJson(args: readonly string[]): boolean {
   const end = args.indexOf('--')
   const options = end < 0 ? args : args.slice(0, end)
@@ -149,7 +149,7 @@ Exit codes:
   0  done
   1  the service refused; the message has its code
   2  the command, a file or a variable is invalid; nothing was sent
-  3  no answer, or an answer that is not of this API; it is unknown if the request took effect
+  3  no answer, or an answer that is not of this API; it is unknown whether the request took effect
   4  a message could not be opened or verified
   5  the books do not add up (svc admin verify)
   70 a bug in svc
@@ -160,7 +160,7 @@ Exit codes:
   return program
 }
 
-/** In a group with a default command, commander takes a mistyped command for a surplus argument of the default command. */
+/** In a group with a default command, commander treats a mistyped command as a surplus argument of the default command. */
 function suggestInGroup(group: Command): void {
   const names = group.commands.map((command) => command.name())
   for (const command of group.commands) {

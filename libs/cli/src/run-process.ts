@@ -3,7 +3,7 @@ import { type AddCommand, runSvc } from './program.ts'
 /** Runs the command line of this process. @param more see `runSvc`. */
 export async function runProcess(more: readonly AddCommand[] = []): Promise<void> {
   const interrupted = new AbortController()
-  // The first signal aborts the command. The second one ends this process and the commands that it has started.
+  // The first signal aborts the command. The second signal ends this process and the commands that it has started.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
       if (interrupted.signal.aborted) process.exit(130)

@@ -224,7 +224,7 @@ test('the error for a refusal is one sentence with the code and what to do', asy
 test('the progress of the proof of work is shown only on a terminal, and not with --json', async () => {
   using folder = temporaryFolder()
   const register = async (terminal: boolean, ...options: string[]) => {
-    // The first challenge of a new service for this key takes 329,620 hashes, so there is time to draw.
+    // The first challenge of a new service for this key takes 329,620 hashes, so the bar has time to appear.
     await using service = await startFakeService({ difficulty: 16 })
     const key = folder.path(`${terminal}${options.join()}.key`)
     await svc(['key', 'import', '-', '--key', key], { stdin: '26'.repeat(32) })

@@ -153,7 +153,7 @@ describe('svc doctor', () => {
       registration: 'skipped',
     })
     const plain = await home.run(`doctor --url ${home.service.url.replace('http:', 'https:')}`)
-    expect(plain.stdout).toMatch(/failed +tls +what answers there does not speak TLS: give --url http:/)
+    expect(plain.stdout).toMatch(/failed +tls +the server does not speak TLS: give --url http:/)
     expect(plain.stdout).toMatch(/failed +reachability .*: wrong version number: is the service up/)
     home.service.clockOffsetMs = 120_000
     const late = await home.run('doctor')

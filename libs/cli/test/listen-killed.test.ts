@@ -9,12 +9,12 @@ import { temporaryFolder } from './run.ts'
 
 const LISTENER = fileURLToPath(new URL('scripted-listener.ts', import.meta.url))
 const KILL_AFTER = new URL('kill-after.ts', import.meta.url).href
-/** The events of `scripted-listener.ts` that it should process. The third event is a request of a stranger. */
+/** The events of `scripted-listener.ts` that the listener should process. The third event is a stranger's request. */
 const WANTED = [1, 2, 4]
 /** Posts have no acknowledgement. */
 const ACKNOWLEDGED = [1, 4]
 
-/** @param effects kills the listener before this effect; undefined never kills it. @returns whether it was killed. */
+/** @param effects kills the listener before this effect; undefined: never. @returns whether it was killed. */
 async function listen(folder: string, jobs: number, effects?: number): Promise<boolean> {
   const preload = effects === undefined ? [] : ['--import', KILL_AFTER]
   const child = spawn(process.execPath, [...preload, LISTENER, folder, String(jobs)], {

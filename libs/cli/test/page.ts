@@ -73,7 +73,7 @@ export async function runPage(markdown: string, { folder, url, env = {} }: Place
       const shown = next?.language === 'text' ? next.code : undefined
       const begin = readFileSync(printed, 'utf8').length
       writeFileSync(join(folder, 'block.sh'), code)
-      // A block whose output is not shown stops at the first failure. The descriptor 3 says when a block has ended.
+      // A block whose output is not shown stops at the first failure. Descriptor 3 reports the end of a block.
       stdin?.write(
         `${shown === undefined ? 'set -e' : 'set +e'}\n. ./block.sh < /dev/null 3>&-\nset +e\necho ended >&3\n`,
       )
@@ -83,13 +83,13 @@ export async function runPage(markdown: string, { folder, url, env = {} }: Place
       if (shown !== undefined) await expectShown(read, shown, hasJobs)
     }
   } finally {
-    // A job is a process group, whose leader need not be the process that runs.
+    // A job is a process group. Its leader may have ended already.
     stdin?.end('for job in $(jobs -p); do kill -- "-$job"; done\nexit\n')
     await exited
   }
 }
 
-/** A job in the background prints when it likes, so its lines are awaited, and the order of lines is not compared. */
+/** A background job may print at any time, so its lines are awaited, and the order of lines is not compared. */
 async function expectShown(read: () => string, shown: string, hasJobs: boolean): Promise<void> {
   const expected = shapeOf(shown)
   const inOrder = (text: string): string => (hasJobs ? text.split('\n').toSorted().join('\n') : text)

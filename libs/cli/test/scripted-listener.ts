@@ -31,8 +31,8 @@ const { env, stdin, stdout, stderr } = process
 const io = { env, stdin, stdout, stderr, signal: stop.signal }
 using _lock = lockFolder(folder)
 const progress = await openProgress(folder, { agentId: 'b', authority: 'agents.example' }, async () => 0)
-// With two jobs, the first command outlasts the second. It ends when its listener ends, so a killed listener leaves no process
-// behind.
+// With two jobs, the first command runs longer than the second. It ends with its listener, so that a killed listener leaves
+// no process behind.
 const [log, stored] = ['log', 'progress.json'].map((name) => JSON.stringify(join(folder, name)))
 const wait = `while kill -0 $PPID 2> /dev/null && ! grep -q '"finished":\\[2' ${stored}; do sleep 0.02; done`
 const first = jobs === '1' ? '' : `[ "$SVC_MESSAGE_ID" != message-1 ] || { ${wait}; }`
@@ -48,7 +48,7 @@ const work = createCommandWork(io, {
 const client = {
   async *stream({ after = 0, onCursor }: StreamOptions) {
     yield* EVENTS.filter(({ cursor }) => cursor > Number(after)).map((event) => {
-      // The service shows the current state when an event is read again.
+      // When an event is read again, the service shows its current state.
       const acked = existsSync(ackOf(event.message.envelope.id))
       return { ...event, message: { ...event.message, acked } }
     })

@@ -86,7 +86,7 @@ describe('svc admin grant', () => {
     })
   })
 
-  test('fails at once if NATS is not there, and does not show the password', async () => {
+  test('fails at once if NATS does not run, and does not show the password', async () => {
     const run = await grant([AGENT, '1', 'r'], { SVC_NATS_URL: 'nats://admin:secret@127.0.0.1:9' })
     expect(run).toMatchObject({ exitCode: 3, stderr: expect.stringContaining('NATS at 127.0.0.1:9') })
     expect(run.stderr).not.toContain('secret')
@@ -112,7 +112,7 @@ describe('the process', () => {
     expect((await start(['sned']).ended)[0]).toBe(2)
   })
 
-  test('ends without an error when the reader of its output goes away', async () => {
+  test('ends without an error when the reader of its output exits', async () => {
     // sh prints the exit code of svc to stderr, which stays open.
     const script = '{ "$0" "$1" --help; echo $? >&2; } | true'
     const { stdout, stderr } = await run('sh', ['-c', script, process.execPath, MAIN])

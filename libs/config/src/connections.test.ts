@@ -37,7 +37,7 @@ test.each([
   ['SVC_NATS_URL', 'nats://u:%secret@a'],
   ['SVC_DATABASE_URL', 'postgres://u:secret@a:port/svc'],
   ['SVC_DATABASE_URL', 'postgres://u:secret@a:5432,b:port/svc'],
-])('%s that is no URL is reported at the start, by its name, without its value', (name, url) => {
+])('%s that is not a URL is reported at the start, by its name, without its value', (name, url) => {
   expect(problemsOf({ [name]: url })).toBe(
     `configuration: ${name} is not a valid URL: percent-encode special characters`,
   )
@@ -50,8 +50,8 @@ test.each([
   ['SVC_NATS_URL', 'nats:a:4222', 'names no host'],
   ['SVC_NATS_URL', 'nats://u:secret@a:4222?tls=true', 'has more than host and port for a'],
   ['SVC_DATABASE_URL', 'mysql://u:secret@a/svc', 'has the scheme mysql://'],
-  ['SVC_DATABASE_URL', 'postgres://u:secret@a/svc?sslmode=prefer', 'has sslmode=prefer, which would go on without TLS'],
-  ['SVC_DATABASE_URL', 'postgres://u:secret@a/svc?sslmode=allow', 'has sslmode=allow, which would go on without TLS'],
+  ['SVC_DATABASE_URL', 'postgres://u:secret@a/svc?sslmode=prefer', 'prefer, which would continue without TLS'],
+  ['SVC_DATABASE_URL', 'postgres://u:secret@a/svc?sslmode=allow', 'allow, which would continue without TLS'],
   ['SVC_DATABASE_URL', 'postgres://u:secret@a/svc?sslmode=verify-ca', 'would not check the name of the server'],
   ['SVC_DATABASE_URL', 'postgres://u:secret@a/svc?sslmode=no-verify', 'has sslmode=no-verify, which is unknown'],
   ['SVC_DATABASE_URL', 'postgres://u:secret@a/svc?sslmode=', 'has sslmode=, which is unknown'],
@@ -68,7 +68,7 @@ test.each([
   expect(problems).not.toContain('secret')
 })
 
-test('a database on several hosts is one URL for each, without the parameters that are read', () => {
+test('a database on several hosts becomes one URL for each host, without the parameters that are read', () => {
   const text = 'postgres://u:a,b%40@c:1,[::1]/svc?sslmode=require&target_session_attrs=primary&application_name=x'
   expect(parseDatabaseUrl(text)).toEqual({
     urls: ['postgres://u:a,b%40@c:1/svc?application_name=x', 'postgres://u:a,b%40@[::1]/svc?application_name=x'],
@@ -78,7 +78,7 @@ test('a database on several hosts is one URL for each, without the parameters th
   })
 })
 
-test("the login of NATS is the first server's, and certificates must be for the hosts", () => {
+test('the login of NATS is that of the first server, and certificates must be for the hosts', () => {
   expect(parseNatsUrl('tls://u:p%40@a:4222,tls://[::1]')).toEqual({
     tls: true,
     servers: ['a:4222', '[::1]'],

@@ -10,7 +10,7 @@ import { type ProcessConfig, readProcess } from './process.ts'
  */
 export interface ConnectionConfig extends NatsConfig {
   databaseUrl: string
-  /** Absent if the service does not run in its own process. Then the log starts at `info`, and there is no listener. */
+  /** Undefined if the service does not run in its own process. The log then starts at `info`, and there is no listener. */
   process?: ProcessConfig
 }
 
@@ -25,7 +25,7 @@ export function readNats(env: EnvReader): NatsConfig {
   return { natsUrl, natsAccess: readNatsAccess(env, natsUrl) }
 }
 
-/** `verify`: others manage the stream and the consumer of JetStream, and the services only check them. */
+/** `verify`: somebody else manages the stream and the consumer of JetStream, and the services only check them. */
 export function readStreamManagement(env: EnvReader): 'create' | 'verify' {
   const text = env.string('SVC_NATS_STREAMS', {
     default: 'create',
@@ -43,7 +43,7 @@ export function readDatabaseUrl(env: EnvReader): string {
   return readUrl(env, 'SVC_DATABASE_URL', parseDatabaseUrl)
 }
 
-/** Refuses a URL with unsupported demands here, before anything connects. */
+/** Refuses a URL with unsupported options here, before anything connects. */
 function readUrl(env: EnvReader, name: string, parse: (text: string) => unknown): string {
   const text = env.secret(name)
   try {

@@ -1,11 +1,14 @@
-/** The servers of a database, and what its URL demands of them. */
+/** The servers of a database, and the options of its URL. */
 interface DatabaseUrl {
-  /** One URL for each host, in the order of the text, without the parameters that are read here: the two clients disagree on them. */
+  /**
+   * One URL for each host, in the order of the text, without the parameters that are read here, because the two clients
+   * interpret those differently.
+   */
   readonly urls: readonly [string, ...string[]]
   readonly sslmode: SslMode
-  /** Whether a pooler stands in between that gives each transaction another session (`pooler=transaction`). */
+  /** Whether there is a pooler that may run each transaction in another session (`pooler=transaction`). */
   readonly isPooled: boolean
-  /** `host:port`, with commas, for messages. */
+  /** `host:port` of all servers, separated by commas, for messages. */
   readonly server: string
 }
 
@@ -13,20 +16,21 @@ interface DatabaseUrl {
 const SSL_MODES = ['disable', 'require', 'verify-full'] as const
 export type SslMode = (typeof SSL_MODES)[number]
 
-/** Modes of libpq that are refused, because each would do less than a reader may expect. */
+/** Modes of libpq that are refused, because each protects less than a reader may expect. */
 const REFUSED_MODES: Readonly<Record<string, string>> = {
-  allow: 'would go on without TLS',
-  prefer: 'would go on without TLS',
+  allow: 'would continue without TLS',
+  prefer: 'would continue without TLS',
   'verify-ca': 'would not check the name of the server',
 }
 
-/** Both mean the same here: every session must accept writes, because every service writes. */
+/** Both values mean the same here: every session must accept writes, because every service writes. */
 const SESSIONS_THAT_WRITE = ['read-write', 'primary']
 
 /**
- * @param text `postgres://user:password@host:port/database`. Several hosts are separated by commas; one of them is the primary.
- * @throws TypeError whose message continues the name of the variable ("… is not a valid URL"). It never contains the
- *   password, unlike the error of `new URL`.
+ * @param text `postgres://user:password@host:port/database`. Several hosts are separated by commas; one of them is the
+ * primary.
+ * @throws TypeError whose message continues the name of the variable ("… is not a valid URL"). Unlike the error of `new
+ * URL`, it never contains the password.
  */
 export function parseDatabaseUrl(text: string): DatabaseUrl {
   const texts = splitHosts(text)
@@ -61,7 +65,7 @@ export function parseDatabaseUrl(text: string): DatabaseUrl {
   }
 }
 
-/** One URL for each host. `new URL` refuses several. A comma of the login or of the parameters is none of theirs. */
+/** One URL for each host, because `new URL` refuses several hosts. Commas in the login or in the parameters do not separate hosts. */
 function splitHosts(text: string): string[] {
   const [, scheme = '', authority = '', rest = ''] = /^([a-z][a-z0-9+.-]*:\/\/)([^/?#]*)(.*)$/is.exec(text) ?? []
   if (authority === '') return [text]

@@ -54,17 +54,17 @@ describe('numbers', () => {
   })
 })
 
-test('a list is separated by commas; white space and empty parts are left out', () => {
+test('a list is separated by commas; white space and empty parts are ignored', () => {
   expect(envReader({ L: ' a, b,,c ,' }).list('L')).toEqual(['a', 'b', 'c'])
   expect(envReader({}).list('L')).toEqual([])
 })
 
 describe('secrets', () => {
-  test('the variable itself comes before the file', () => {
+  test('the variable itself takes precedence over the file', () => {
     expect(envReader({ S: 'itself', S_FILE: 'path' }, readable).secret('S')).toBe('itself')
   })
 
-  test('a file gives its text without the line feed at its end', () => {
+  test('a file gives its text without a trailing line feed', () => {
     const read: string[] = []
     const readFile = (path: string): string => {
       read.push(path)

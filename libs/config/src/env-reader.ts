@@ -20,7 +20,7 @@ export interface EnvReader {
   secret(name: string, options?: { minLength?: number }): string
   /** Adds a mistake that only the caller can detect. */
   fail(name: string, problem: string): void
-  /** @throws ConfigError naming every variable that is missing or wrong. */
+  /** @throws ConfigError that names every missing or invalid variable. */
   check(): void
 }
 
@@ -28,7 +28,7 @@ export class ConfigError extends Error {
   override name = 'ConfigError'
 }
 
-/** @param readFile Replaces the file system, for tests. */
+/** @param readFile replaces the file system in tests. */
 export function envReader(env: NodeJS.ProcessEnv, readFile: (path: string) => string = readText): EnvReader {
   const problems: string[] = []
   const textOf = (name: string): string | undefined => (env[name] === '' ? undefined : env[name])

@@ -41,7 +41,7 @@ beforeAll(async () => {
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** The mistakes, with `<folder>` for the folder of the test; '' if there are none. */
+/** The mistakes, with `<folder>` in place of the test's folder; '' if there are none. */
 function problemsOf(env: Record<string, string>): string {
   const paths = Object.entries(env).map(([name, value]) => [name, name.endsWith('_FILE') ? join(folder, value) : value])
   const e = envReader({ SVC_NATS_URL: 'tls://gateway@n', ...Object.fromEntries(paths) })
@@ -106,7 +106,7 @@ test.each<[Record<string, string>, string]>([
   expect(problems).not.toMatch(/;|secret|BEGIN|SUAAA/)
 })
 
-test('all mistakes are reported at once, those of the URL too', () => {
+test('all mistakes are reported at once, including those of the URL', () => {
   const env = { SVC_NATS_URL: 'nowhere', SVC_NATS_CA_FILE: 'none', SVC_NATS_KEY_FILE: 'none' }
   expect(problemsOf(env).split('; ')).toHaveLength(4)
 })

@@ -2,27 +2,27 @@ import type { EnvReader } from './env-reader.ts'
 import { isKeyOf, NATS_FILES, type NatsFile, readNatsFile } from './nats-files.ts'
 import { type NatsUrl, parseNatsUrl } from './nats-url.ts'
 
-/** How to reach NATS. The URL is a secret, because it may contain a password. */
+/** The address and login of NATS. The URL is secret, because it may contain a password. */
 export interface NatsConfig {
   natsUrl: string
-  /** Absent if the URL says everything. */
+  /** Undefined if the URL contains everything. */
   natsAccess?: NatsAccess | undefined
 }
 
 /** Settings that the URL cannot hold. */
 export interface NatsAccess {
-  /** Names the inbox, `_INBOX_<user>`, and is the login of a password in a file. By default the user in the URL. */
+  /** Names the inbox, `_INBOX_<user>`. Also the login if the password is in a file. Default: the user in the URL. */
   readonly user?: string | undefined
-  /** Paths by variable. */
+  /** Paths of files, by variable. */
   readonly files: Readonly<Partial<Record<NatsFile, string | undefined>>>
 }
 
-/** A login is one of these, or the password in the URL. */
+/** The login is one of these files, or the password in the URL. */
 const LOGIN_FILES = ['SVC_NATS_CREDS_FILE', 'SVC_NATS_NKEY_FILE', 'SVC_NATS_PASSWORD_FILE'] as const
 export const TLS_FILES = ['SVC_NATS_CA_FILE', 'SVC_NATS_CERT_FILE', 'SVC_NATS_KEY_FILE'] as const
 const USER = /^[A-Za-z0-9_-]+$/
 
-/** @returns the variable with the login; undefined if it is in the URL. */
+/** @returns the variable that has the login; undefined if the URL has it. */
 export function loginFileOf(files: NatsAccess['files']): (typeof LOGIN_FILES)[number] | undefined {
   return LOGIN_FILES.find((variable) => files[variable] !== undefined)
 }

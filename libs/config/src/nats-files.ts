@@ -1,15 +1,15 @@
 /**
- * The files that prove identities to NATS and to its clients. Libs/nats reads them again for every connection, so a file can be
- * replaced while the process runs.
+ * The files that prove identities to NATS and its clients. libs/nats reads them again for every connection, so a file can
+ * be replaced while the process runs.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 
-/** Throws a TypeError if the text is not what the variable asks for. */
+/** Throws a TypeError if the content is not of the kind that the variable needs. */
 const CHECKS = {
-  /** The authorities that certificates of servers are verified against. */
+  /** The authorities that the servers' certificates are verified against. */
   SVC_NATS_CA_FILE: checkCertificates,
-  /** The certificate of this process, for servers that ask for one, and its key. */
+  /** The certificate of this process and its key, for servers that request one. */
   SVC_NATS_CERT_FILE: checkCertificates,
   SVC_NATS_KEY_FILE: checkKey,
   /** A JWT and the seed of its key, as `nsc` writes them. */
@@ -24,7 +24,7 @@ export const NATS_FILES = Object.keys(CHECKS) as readonly NatsFile[]
 
 /**
  * @returns the text of the file, without white space at either end.
- * @throws TypeError whose message continues the name of the variable, and has nothing of the file.
+ * @throws TypeError whose message continues the name of the variable. It contains nothing from the file.
  */
 export function readNatsFile(variable: NatsFile, path: string): string {
   let text: string
@@ -43,7 +43,7 @@ export function readNatsFile(variable: NatsFile, path: string): string {
   return text
 }
 
-/** Whether both files belong together. Both are PEM. */
+/** Whether both PEM files belong together. */
 export function isKeyOf(cert: string, key: string): boolean {
   return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))
 }

@@ -3,13 +3,13 @@
  * commas.
  */
 export interface NatsUrl {
-  /** Whether TLS is required. If so, no server is used without it. */
+  /** Whether TLS is required. If so, a server without TLS is not used. */
   readonly tls: boolean
   /** `host:port`. The default port is 4222. */
   readonly servers: readonly string[]
-  /** Names and addresses of the servers, without ports. A certificate must be for one of them. */
+  /** Names and addresses of the servers, without ports. A server's certificate must be for one of them. */
   readonly hosts: readonly string[]
-  /** The login of the first server, used for all. Empty if there is none. */
+  /** The login of the first server, which is used for all. Empty if there is none. */
   readonly user: string
   readonly password: string
 }
@@ -17,8 +17,8 @@ export interface NatsUrl {
 const SCHEMES = ['nats:', 'tls:']
 
 /**
- * @throws TypeError whose message continues the name of the variable ("… is not a valid URL"). It never contains the
- *   password, unlike the error of `new URL`.
+ * @throws TypeError whose message continues the name of the variable ("… is not a valid URL"). Unlike the error of `new
+ * URL`, it never contains the password.
  */
 export function parseNatsUrl(text: string): NatsUrl {
   const parts = text.split(',')

@@ -14,7 +14,7 @@ test('nothing listens for metrics unless a port is set', () => {
   })
 })
 
-test('every mistake is reported by the name of its variable', () => {
+test('every mistake is reported under the name of its variable', () => {
   const e = envReader({ SVC_LOG_LEVEL: 'loud', SVC_METRICS_PORT: '65536' })
   readProcess(e)
   expect(() => e.check()).toThrow(/SVC_LOG_LEVEL must be one of trace.*SVC_METRICS_PORT must be a whole number/)

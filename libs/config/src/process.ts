@@ -1,6 +1,6 @@
 import type { EnvReader } from './env-reader.ts'
 
-/** Trace settings that the exporter does not read itself (libs/telemetry, otel.ts). */
+/** Trace settings that the exporter does not read by itself (libs/telemetry, otel.ts). */
 export interface TracingConfig {
   /** The share of requests that are traced, from 0 to 1. */
   ratio: number
@@ -11,7 +11,7 @@ export interface TracingConfig {
 /** Settings that every process has: a log, and a port for metrics and probes. */
 export interface ProcessConfig {
   logLevel: LogLevel
-  /** Where metrics and probes are served (libs/telemetry, process-server.ts); undefined if nowhere. */
+  /** The address of metrics and probes (libs/telemetry, process-server.ts); undefined if they are not served. */
   metrics: { host: string; port: number } | undefined
   /** Undefined if traces are off. */
   tracing?: TracingConfig | undefined
@@ -36,7 +36,7 @@ export function readProcess(env: EnvReader): ProcessConfig {
   }
 }
 
-/** The first of these that is set is used. */
+/** The first of these variables that is set is used. */
 const ENDPOINTS = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT']
 const SAMPLER = /^(parentbased_)?(always_on|always_off|traceidratio)$/
 
@@ -48,7 +48,7 @@ function readTracing(env: EnvReader): TracingConfig | undefined {
   const name = ENDPOINTS.find((one) => env.optional(one) !== undefined)
   const isOff = env.optional('OTEL_SDK_DISABLED') === 'true' || env.optional('OTEL_TRACES_EXPORTER') === 'none'
   if (name === undefined || isOff) return undefined
-  // Without this check, the exporter would silently use http://localhost:4318 instead of an invalid URL.
+  // Without this check, the exporter would silently replace an invalid URL by http://localhost:4318.
   if (!isHttpUrl(env.optional(name) ?? '')) env.fail(name, 'must begin with https://, or http:// without TLS')
   const sampler = env.string('OTEL_TRACES_SAMPLER', { default: 'parentbased_always_on', pattern: SAMPLER })
   const ratio = sampler.endsWith('traceidratio')

@@ -2,28 +2,28 @@ import { ConfigError } from './env-reader.ts'
 
 /** The result of a service's `start…`. */
 export interface RunningService extends AsyncDisposable {
-  /** Settles with the reason when the service can no longer work and the process must end (e.g. NATS is closed for good). */
+  /** Settles, with the reason, when the service can no longer work and the process must end (e.g. because NATS is closed for good). */
   readonly failed?: Promise<unknown>
   /** Logs and counts an unhandled exception or rejection. The process then drains and ends. */
   readonly noteUnhandled: (error: unknown) => void
 }
 
-/** Upper limit of a drain. The process then ends anyway, before an orchestrator would kill it. */
+/** Upper limit of a drain. The process ends at this limit in any case, before an orchestrator would kill it. */
 export const DRAIN_LIMIT_MS = 18_000
 
 /**
- * Runs a service's process: start, wait for a signal, stop accepting work, finish, exit 0. A second signal is ignored.
- * A configuration mistake is one line on stderr and exit code 78 (EX_CONFIG).
+ * Runs a service's process: starts, waits for a signal, stops accepting work, finishes, exits with 0. A second signal is
+ * ignored. A configuration mistake is one line on stderr and exit code 78 (EX_CONFIG).
  *
- * An unhandled error drains the process like a signal, with exit code 1, so that a supervisor starts another. The error
- * may have left broken state behind, but other requests under way still get their answers. Further errors do not end
- * the drain.
+ * An unhandled error drains the process like a signal, but with exit code 1, so that a supervisor starts another process.
+ * The error may have left broken state behind, but other requests under way still get their answers. Further errors do not
+ * end the drain.
  */
 export async function runService(start: () => Promise<RunningService>): Promise<void> {
   let code = 0
   let note: RunningService['noteUnhandled'] = (error) => console.error(error)
   const unhandled = new Promise<undefined>((resolve) => {
-    // Node also raises an unhandled rejection as this exception.
+    // Node also reports an unhandled rejection as this exception.
     process.on('uncaughtException', (error) => {
       code = 1
       resolve(undefined)
@@ -32,7 +32,7 @@ export async function runService(start: () => Promise<RunningService>): Promise<
   })
   const stop = Promise.race([untilSignal('SIGTERM', 'SIGINT'), unhandled])
   try {
-    // While the service waits for NATS or for its schema it has accepted nothing, so it can end at once.
+    // A service that waits for NATS or for its schema has accepted no work, so it can end at once.
     const service = await Promise.race([start(), stop])
     if (service === undefined) return process.exit(code)
     note = service.noteUnhandled

@@ -1,7 +1,8 @@
 /**
- * What the outbox publishes: one JetStream message for each entry in an agent's log (ADR 20). Subject:
- * `accepted.<agent_id>.<kind>`. `Nats-Msg-Id`: `<agent_id>:<cursor>`. Payload: an Event of the public API in JSON or,
- * if the kind is `board`, an `AcceptedPost`. The header `agentmsg-accepted-ms` may say when it was accepted, for metrics.
+ * The messages that the outbox publishes: one JetStream message for each entry in an agent's log (ADR 20). Subject:
+ * `accepted.<agent_id>.<kind>`. `Nats-Msg-Id`: `<agent_id>:<cursor>`. Payload: an Event of the public API in JSON or, if
+ * the kind is `board`, an `AcceptedPost`. The header `agentmsg-accepted-ms`, if present, is the time of acceptance, for
+ * metrics.
  */
 import { type Static, Type } from '@sinclair/typebox'
 import { BoardId, MessageId } from './ids.ts'
@@ -19,8 +20,8 @@ export function acceptedMessageId(agentId: string, cursor: number | bigint): str
 }
 
 /**
- * A reference to a post, published once per subscriber. It has no envelope, which would be the same bytes a hundred
- * times. The reader of the reference checks whether the subscriber may still see the post.
+ * A reference to a post, published once per subscriber. It does not contain the envelope, because that would repeat the
+ * same bytes for every subscriber. The reader of the reference checks whether the subscriber may still see the post.
  */
 export const AcceptedPost = closed({
   cursor: EventCursor,

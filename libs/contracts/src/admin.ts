@@ -32,7 +32,7 @@ export const OutboxEntry = closed({
 })
 export type OutboxEntry = Static<typeof OutboxEntry>
 
-/** Reports how far the outbox has got, with its newest rows below `before`, newest first. */
+/** Reports how far the outbox has been published, with its newest rows below `before`, newest first. */
 export const inspectOutbox = defineCall({
   subject: 'admin.messaging.inspect-outbox',
   request: closed({ before: Nullable(OutboxId), limit: Type.Integer({ minimum: 0, maximum: 1_000 }) }),
@@ -46,9 +46,9 @@ export const inspectOutbox = defineCall({
 })
 
 /**
- * Publishes the rows `from` to `to` (inclusive) again. `next`: where to continue, null at the end. Safe to repeat:
- * consumers recognize an event by its cursor, and rows that still wait to be published are skipped. `dry_run` counts
- * and changes nothing.
+ * Publishes the rows `from` to `to` (inclusive) again. `next`: the row to continue with; null at the end. Safe to repeat:
+ * consumers recognize an event by its cursor, and rows that still wait to be published are skipped. `dry_run` counts and
+ * changes nothing.
  */
 export const republish = defineCall({
   subject: 'admin.messaging.republish',
@@ -73,7 +73,7 @@ export const purgeExpired = defineCall({
     requests: Count,
     outbox_rows: Count,
     fences: Count,
-    /** One of the counts has reached its limit, so there may be more. */
+    /** At least one count has reached its limit, so there may be more. */
     more: Type.Boolean(),
   }),
 })
@@ -82,9 +82,9 @@ export const purgeExpired = defineCall({
 
 export const WebhookJobs = closed({
   agent_id: AgentId,
-  /** Only the host of the URL, because a path may contain a secret. Null: no webhook is set. */
+  /** Only the host of the URL, because a path may contain a secret. Null if no webhook is set. */
   host: Nullable(Type.String()),
-  /** `pending`: jobs with attempts left. `due`: those of them that a worker may take now. */
+  /** `pending`: jobs with attempts left. `due`: the pending jobs that a worker may take now. */
   pending: Count,
   due: Count,
   /**
@@ -93,14 +93,14 @@ export const WebhookJobs = closed({
    */
   failed: Count,
   retryable: Count,
-  /** Seconds that the oldest job has been due; 0 if none is due. */
+  /** Seconds for which the oldest job has been due; 0 if none is due. */
   oldest_due_seconds: Type.Number({ minimum: 0 }),
-  /** The last attempt failed. */
+  /** The outcome of the last attempt, which failed. */
   struggling: Type.Boolean(),
 })
 export type WebhookJobs = Static<typeof WebhookJobs>
 
-/** Lists webhooks with pending or failed jobs, by agent id. With `agent_id`, lists only that webhook, in any case. */
+/** Lists webhooks with pending or failed jobs, by agent id. With `agent_id`, lists only that agent's webhook, even without such jobs. */
 export const inspectJobs = defineCall({
   subject: 'admin.webhook.inspect-jobs',
   request: closed({
@@ -112,9 +112,9 @@ export const inspectJobs = defineCall({
 })
 
 /**
- * Makes failed jobs of current configurations due again, with a full set of attempts. Applies to one agent, to one
- * message, or to all, at most `limit` per call. Jobs whose message has expired stay failed. `dry_run` counts and
- * changes nothing.
+ * Makes failed jobs of current configurations due again, with a full set of attempts. Applies to one agent, to one message,
+ * or to all, at most `limit` jobs per call. Jobs whose message has expired stay failed. `dry_run` counts and changes
+ * nothing.
  */
 export const retryJobs = defineCall({
   subject: 'admin.webhook.retry-jobs',
@@ -129,7 +129,7 @@ export const retryJobs = defineCall({
 
 // The books
 
-/** An inconsistency. */
+/** An inconsistency in the books. */
 export const Discrepancy = closed({
   /** The broken rule; docs/operating/books.md lists them all. */
   rule: Type.String(),
@@ -143,11 +143,11 @@ export const Discrepancy = closed({
 export type Discrepancy = Static<typeof Discrepancy>
 
 const Page = { checked: Count, discrepancies: Type.Array(Discrepancy), next: Nullable(Type.String()) }
-/** Limit per page, because a book that is wrong throughout should not be reported line by line. */
+/** Limit per page. A book that is wrong throughout is not reported line by line. */
 export const DISCREPANCIES_MAX = 100
 const VerifyPage = (maximum: number) =>
   closed({
-    /** The `next` of the page before; empty to start. */
+    /** The `next` of the previous page; empty for the first page. */
     after: Type.String(),
     limit: Type.Integer({ minimum: 1, maximum }),
     /** Checks only this id. */
@@ -159,9 +159,9 @@ const Sum = closed({ agent_id: Type.String(), units: Type.Integer(), credits: Ty
 export type Sum = Static<typeof Sum>
 
 /**
- * Sums the ended charges of the current UTC day by agent. Reads up to `limit` charges in the order of their deadlines,
- * up to `until_ms` (null: a minute ago; the answer says which). For large ledgers: the caller adds up the pages, and
- * `verifyAccounts` supplies the rest.
+ * Sums the ended charges of the current UTC day by agent. Reads up to `limit` charges in the order of their deadlines, up
+ * to `until_ms` (null: a minute ago; the answer contains the time used). For large ledgers: the caller adds up the pages,
+ * and `verifyAccounts` supplies the rest.
  */
 export const sumCharges = defineCall({
   subject: 'admin.budget.sum-charges',
@@ -181,10 +181,10 @@ export const sumCharges = defineCall({
 })
 
 /**
- * Compares accounts with what they count, in one snapshot, by agent id: balances, introductions of every day, pending
- * pairs, and reservations a minute past their deadline. It also compares units and credits of the current day, in one
- * of two ways. Without `until_ms` it reads all reservations. With `until_ms`, `today` is the remainder of the counters
- * after all charges that `sumCharges` up to that time does not include.
+ * Compares accounts with the rows that they count, in one snapshot, by agent id: balances, introductions of every day,
+ * pending pairs, and reservations that are a minute past their deadline. It also compares units and credits of the current
+ * day, in one of two ways. Without `until_ms` it reads all reservations. With `until_ms`, `today` is the part of the
+ * counters that the charges of `sumCharges` up to that time do not include.
  */
 export const verifyAccounts = defineCall({
   subject: 'admin.budget.verify-accounts',
@@ -209,8 +209,8 @@ export const Charge = closed({
 export type Charge = Static<typeof Charge>
 
 /**
- * Compares live messages with their entries, by sender, and says what each should have cost. `charges` covers messages
- * accepted so recently that the charge is still known. `pairs` lists all that must have been introduced.
+ * Compares live messages with their entries, by sender, and returns what each should have cost. `charges` covers messages
+ * that were accepted so recently that their charge is still known. `pairs` lists all pairs that must have been introduced.
  */
 export const verifyMessages = defineCall({
   subject: 'admin.messaging.verify-messages',
@@ -231,12 +231,12 @@ export const listOperations = (owner: ChargeOwner) =>
   })
 
 /**
- * How far back charges and operations are compared. Both are kept for at least a day (libs/charging, What is
- * forgotten). This is less, so that neither expires during a comparison.
+ * How far back charges and operations are compared. Both are kept for at least a day (libs/charging, What is forgotten).
+ * This period is shorter, so that neither expires during a comparison.
  */
 export const AUDITED_MS = 23 * 60 * 60 * 1000
 
-/** Says whether an owner has done these operations and, for messages that still exist, what they should have cost. */
+/** Tells whether an owner has done these operations and, for messages that still exist, what they should have cost. */
 export const judgeOperations = (owner: ChargeOwner) =>
   defineCall({
     subject: `admin.${owner}.judge-operations`,
@@ -258,7 +258,7 @@ export const listCharges = defineCall({
   }),
 })
 
-/** Says what these operations are charged (held or settled; null: nothing), and which of these pairs were introduced. */
+/** Returns the charges of these operations (held or settled; null: none), and which of these pairs were introduced. */
 export const judgeCharges = defineCall({
   subject: 'admin.budget.judge-charges',
   request: closed({

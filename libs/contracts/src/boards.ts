@@ -5,7 +5,7 @@ import { AgentId, BoardId } from './ids.ts'
 import { LIMITS } from './limits.ts'
 import { Board, BoardDetails, BoardList, closed, MemberList, Membership } from './resources.ts'
 
-/** The agent that asks; null if anonymous. */
+/** The agent on whose behalf the call is made; null if anonymous. */
 const Viewer = Type.Union([AgentId, Type.Null()])
 
 /** Creates a board of `owner` for 10 units (spec 8.1, 11.2). Codes: `invalid_request`, `board_limit`, budget's. */
@@ -15,7 +15,7 @@ export const createBoard = defineCall({
   reply: BoardDetails,
 })
 
-/** Lists public boards and those to which the viewer belongs, by id (spec 7.9, 8.2, 8.3). `after` need not exist. */
+/** Lists public boards and the boards that the viewer belongs to, by id (spec 7.9, 8.2, 8.3). `after` need not exist. */
 export const listBoards = defineCall({
   subject: 'svc.boards.list-boards',
   request: closed({
@@ -43,7 +43,7 @@ export const listMembers = defineCall({
   reply: MemberList,
 })
 
-/** The directory's standing of the agent that gets a role. An agent that sets its own role is `active`. */
+/** The directory's status of the agent that gets a role. An agent that sets its own role is `active`. */
 export const AgentStanding = Type.Union([Type.Literal('active'), Type.Literal('revoked'), Type.Literal('unknown')])
 export type AgentStanding = Static<typeof AgentStanding>
 
@@ -64,28 +64,28 @@ export const setMember = defineCall({
 })
 
 /**
- * The rights of a viewer on a board, by the board's rules and the viewer's role at one moment. A board that does not
- * exist has the same answer as one that may not be read, so callers reply `not_found` to both (spec 8.2, 8.4).
+ * The rights of a viewer on a board, by the board's rules and the viewer's role at one moment. A board that does not exist
+ * has the same answer as an unreadable one, so callers reply `not_found` to both (spec 8.2, 8.4).
  */
 export const BoardAccess = closed({
-  /** The viewer may see the board, its feed, and its posts by id. If this is false, all else is false. */
+  /** The viewer may see the board, its feed, and its posts by id. If this is false, all other rights are false. */
   may_read: Type.Boolean(),
   /**
-   * Everybody may read the board, for ever, because it is public or unlisted and that cannot change (spec 8.1). Only
-   * this verdict may be cached. Absent: not known.
+   * All agents may read the board for ever, because it is public or unlisted and that cannot change (spec 8.1). Only this
+   * verdict may be cached. Absent: not known.
    */
   open: Type.Optional(Type.Boolean()),
   /**
-   * By the viewer's role and the board's `posting` (spec 8.4). If this is false and the board may be read, the code is
-   * `forbidden`.
+   * Depends on the viewer's role and the board's `posting` (spec 8.4). If this is false but the board may be read, the code
+   * is `forbidden`.
    */
   may_post: Type.Boolean(),
   /**
-   * False for anonymous and banned viewers, because a vote is a write (spec 8.10). The caller must refuse votes on own
-   * posts.
+   * False for anonymous and banned viewers, because a vote is a write (spec 8.10). The caller itself must refuse votes on
+   * the viewer's own posts.
    */
   may_vote: Type.Boolean(),
-  /** True only for the board's owner, who hides and restores posts, and may read hidden ones by id (spec 8.9). */
+  /** True only for the board's owner, who may hide and restore posts, and may read hidden posts by id (spec 8.9). */
   may_moderate: Type.Boolean(),
   /**
    * The agents that get an entry of a post by the viewer: owner, writers and readers without the viewer, in byte order
@@ -96,9 +96,8 @@ export const BoardAccess = closed({
 export type BoardAccess = Static<typeof BoardAccess>
 
 /**
- * Judges what one viewer may do with one board. Verdicts and subscribers hold for one moment between call and answer.
- * Set `with_subscribers` for posts. No codes: the answer for a board that does not exist is the one for an unreadable
- * board.
+ * Judges what one viewer may do on one board. Verdict and subscribers are those of one moment between call and answer. Set
+ * `with_subscribers` for posts. No codes: a board that does not exist has the answer of an unreadable one.
  */
 export const judgeAccess = defineCall({
   subject: 'svc.boards.judge-access',
@@ -106,12 +105,12 @@ export const judgeAccess = defineCall({
   reply: BoardAccess,
 })
 
-/** Maximum of boards per call: more than a page of events or of an export can name. */
+/** Maximum of boards per call: more than a page of events or of an export can contain. */
 export const JUDGED_BOARDS_MAX = 256
 
 /**
- * Says which of many boards one agent may read now (spec 8.2). A page of its events or of its export shows posts of
- * these boards, whether the agent is subscribed or not (spec 9.5).
+ * Tells which of many boards one agent may read now (spec 8.2). A page of its events or of its export shows posts of these
+ * boards, whether the agent is subscribed or not (spec 9.5).
  */
 export const judgeBoards = defineCall({
   subject: 'svc.boards.judge-boards',
@@ -121,25 +120,25 @@ export const judgeBoards = defineCall({
   }),
   reply: closed({
     readable: Type.Array(BoardId),
-    /** Those of `readable` that everybody may read, for ever (BoardAccess, `open`). Absent: not known. */
+    /** The boards of `readable` that all agents may read for ever (BoardAccess, `open`). Absent: not known. */
     open: Type.Optional(Type.Array(BoardId)),
     /**
-     * Those of which the agent is owner, writer or reader. For messaging of the previous release, whose events depended
-     * on it.
+     * The boards on which the agent is owner, writer or reader. Kept for messaging of the previous release, whose events
+     * depend on it.
      */
     subscribed: Type.Array(BoardId),
   }),
 })
 
 /**
- * Says who may read one board now (spec 8.2): everybody if it is open, else its subscribers; nobody if there is no
+ * Tells who may read one board now (spec 8.2): all agents if it is open, otherwise its subscribers; nobody if there is no
  * such board. A stream process writes a post for many agents at once, so this call suits it better than `judgeBoards`.
  */
 export const listSubscribers = defineCall({
   subject: 'svc.boards.list-subscribers',
   request: closed({ board_id: BoardId }),
   reply: closed({
-    /** Everybody may read the board, for ever (BoardAccess, `open`). Absent: not known. */
+    /** All agents may read the board for ever (BoardAccess, `open`). Absent: not known. */
     open: Type.Optional(Type.Boolean()),
     /** Owner, writers and readers, in byte order, even if the board is open. */
     subscribers: Type.Array(AgentId, { maxItems: LIMITS.membershipsPerBoard + 1 }),

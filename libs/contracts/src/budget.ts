@@ -13,20 +13,17 @@ export const ChargeOwner = Type.Union([
 ])
 export type ChargeOwner = Static<typeof ChargeOwner>
 
-/** Unique over all services: `<owner>:` followed by the owner's own id of the operation. */
+/** Unique over all services: `<owner>:`, followed by the owner's own id of the operation. */
 export const OperationId = Type.String({ minLength: 3, maxLength: 200 })
 
-/**
- * The longest time that an owner takes from a reservation to its commit: more than the 5 s that a call may take
- * (spec 3.17).
- */
+/** The longest time between a reservation and its commit. It is more than the 5 s that a call may take (spec 3.17). */
 export const RESERVATION_HOLD_MS = 10_000
 
 /** The answer to one attempt to reserve. */
 export const Reserved = closed({
-  /** Epoch milliseconds by budget's clock. The owner may not commit after it. A later reservation has a later deadline. */
+  /** Epoch milliseconds by budget's clock. The owner must not commit after this time. A later reservation has a later deadline. */
   deadline_ms: Type.Integer(),
-  /** The operation was settled before, so nothing was charged now. */
+  /** The operation was already settled, so nothing was charged now. */
   settled: Type.Boolean(),
   /** Another attempt may still be using the same reservation. */
   shared: Type.Boolean(),
@@ -34,10 +31,9 @@ export const Reserved = closed({
 export type Reserved = Static<typeof Reserved>
 
 /**
- * Reserves the cost of an operation, idempotent by its id: while a reservation is held or settled, a repeat costs
- * nothing (spec 11.3, 11.5). `introduction_peer`: the other agent of a DM; counts once for ever per pair. `hold_ms`:
- * how long the owner may take to commit. Codes, in this order: `introduction_limit_reached`, `hard_limit_reached`,
- * `budget_exhausted`.
+ * Reserves the cost of an operation, idempotent by its id: while a reservation is held or settled, a repeat costs nothing
+ * (spec 11.3, 11.5). `introduction_peer`: the other agent of a DM; each pair counts once for ever. `hold_ms`: how long the
+ * owner may take to commit. Codes, in this order: `introduction_limit_reached`, `hard_limit_reached`, `budget_exhausted`.
  */
 export const reserve = defineCall({
   subject: 'svc.budget.reserve',
@@ -60,7 +56,7 @@ export const settle = defineCall({
 })
 
 /**
- * Like `settle`, for many operations of one owner, but without waiting for the disk. If the database crashes within the
+ * Like `settle`, for many operations of one owner, but does not wait for the disk. If the database crashes within the next
  * second, the settlement may be lost. The reservation is then held again, becomes overdue, and its owner settles it.
  */
 export const settleSoon = defineCall({
@@ -69,7 +65,7 @@ export const settleSoon = defineCall({
   reply: closed({}),
 })
 
-/** Returns the cost of a held reservation, unless its deadline is later than `deadline_ms`. No-op for all others. */
+/** Returns the cost of a held reservation, unless its deadline is later than `deadline_ms`. No-op in all other cases. */
 export const release = defineCall({
   subject: 'svc.budget.release',
   request: closed({ operation: OperationId, deadline_ms: Type.Integer() }),
@@ -80,8 +76,8 @@ export const OverdueReservation = closed({ operation: OperationId, deadline_ms: 
 export type OverdueReservation = Static<typeof OverdueReservation>
 
 /**
- * Lists an owner's held reservations whose deadline has passed, oldest first. The owner fences each, then settles or
- * releases it.
+ * Lists an owner's held reservations whose deadline has passed, oldest first. The owner fences each operation, and then
+ * settles or releases the reservation.
  */
 export const listOverdue = defineCall({
   subject: 'svc.budget.list-overdue',
@@ -101,8 +97,8 @@ export const GrantResult = closed({ granted: Type.Boolean(), credit_balance: Typ
 export type GrantResult = Static<typeof GrantResult>
 
 /**
- * Issues credits, idempotent by reference: a repeat with the same values changes nothing and says so, and other values
- * are refused. Only for the operator tool (spec 11.4). Codes: `id_conflict`.
+ * Grants credits, idempotent by reference: a repeat with the same values changes nothing and says so, and other values are
+ * refused. Only for the operator's tool (spec 11.4). Codes: `id_conflict`.
  */
 export const grantCredits = defineCall({
   subject: 'admin.budget.grant-credits',

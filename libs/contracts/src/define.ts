@@ -1,15 +1,15 @@
 import type { Static, TSchema } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 
-/** Travels with every call: the trace to which the work belongs, and its deadline. */
+/** Sent with every call: the trace that the work belongs to, and its deadline. */
 export interface CallContext {
-  /** W3C trace context; its trace id is the `X-Request-Id` of the client's answer. */
+  /** W3C trace context. Its trace id is the `X-Request-Id` of the client's answer. */
   readonly traceparent: string
   /** Epoch milliseconds. The caller stops waiting at this time. */
   readonly deadlineMs: number
 }
 
-/** The schemas as defined, for the comparison of a release with the previous one (test/check/release-growth.ts). */
+/** The schemas as defined. The comparison of a release with the previous one uses them (test/check/release-growth.ts). */
 export interface CallSchemas {
   readonly request: TSchema
   readonly reply: TSchema
@@ -19,21 +19,21 @@ export interface CallSchemas {
 export interface Call<Request, Reply> {
   readonly kind: 'json'
   readonly subject: string
-  /** Name in metrics and traces, if it differs from the subject because the subject contains an id. */
+  /** The name in metrics and traces. Needed only if the subject contains an id. */
   readonly name?: string
   readonly isRequest: (value: unknown) => value is Request
   readonly isReply: (value: unknown) => value is Reply
   readonly schemas: CallSchemas
 }
 
-/** The answer of a text call: a few facts, and JSON that is written to the client unchanged. */
+/** The answer of a text call: a few facts, and JSON that the client gets unchanged. */
 export interface TextReply<Meta> {
   readonly meta: Meta
   /** JSON without raw line feeds. */
   readonly text: string
 }
 
-/** A request-reply over NATS whose answer is text, such as a page of stored envelopes, that is never parsed on its way. */
+/** A request-reply over NATS whose answer is text that is not parsed on its way, such as a page of stored envelopes. */
 export interface TextCall<Request, Meta> {
   readonly kind: 'text'
   readonly subject: string
@@ -82,8 +82,8 @@ export function defineTextCall<Q extends TSchema, M extends TSchema>(definition:
 }
 
 /**
- * Services ignore undeclared members from each other, so that old and new code can run side by side while contracts
- * grow. Only the gateway checks public input against the closed schemas.
+ * Services ignore undeclared members in each other's messages, so that old and new code can run side by side while
+ * contracts grow. Only the gateway checks public input against the closed schemas.
  */
 function checkerOf<S extends TSchema>(schema: S): (value: unknown) => value is Static<S> {
   const compiled = TypeCompiler.Compile(opened(schema))
@@ -94,7 +94,7 @@ function checkerOf<S extends TSchema>(schema: S): (value: unknown) => value is S
 function opened<S>(schema: S): S {
   if (Array.isArray(schema)) return schema.map(opened) as S
   if (typeof schema !== 'object' || schema === null) return schema
-  // Spreading keeps the symbols by which TypeBox recognizes a schema.
+  // Spreading keeps the symbols that TypeBox recognizes a schema by.
   const copy = { ...schema } as Record<string, unknown>
   delete copy.additionalProperties
   for (const [key, value] of Object.entries(copy)) copy[key] = opened(value)

@@ -1,6 +1,6 @@
 /**
- * Every code that a client can see, with its HTTP status and its text (spec 4.1, 4.3). If several causes share a code,
- * the text deliberately does not tell them apart.
+ * Every code that a client can see, with its HTTP status and its text (spec 4.1, 4.3). If several causes share a code, the
+ * text deliberately does not distinguish them.
  */
 export const ERRORS = {
   invalid_json: { status: 400, message: 'the body is not I-JSON (RFC 7493)' },
@@ -69,20 +69,20 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS
 
 export interface ServiceErrorOptions extends ErrorOptions {
-  /** Says what is wrong with the caller's own input, e.g. which member. Replaces the general text. Never private. */
+  /** Says what is wrong with the caller's own input, e.g. which member. Replaces the general text. Must never contain private data. */
   detail?: string
   /** Whole seconds for the `Retry-After` header. Every 429 has one (spec 4.2). */
   retryAfterSeconds?: number
 }
 
-/** The parts of a ServiceError that cross NATS. */
+/** The parts of a ServiceError that are sent over NATS. */
 export interface ServiceErrorData {
   code: ErrorCode
   detail?: string
   retryAfterSeconds?: number
 }
 
-/** An error on which the caller may act. Its data crosses NATS and reaches the client, so put nothing private into it. */
+/** An error that the caller can act on. Its data is sent over NATS and reaches the client, so it must not contain private data. */
 export class ServiceError extends Error {
   override name = 'ServiceError'
   readonly code: ErrorCode
@@ -115,15 +115,15 @@ export class ServiceError extends Error {
 
 /**
  * True if the operation certainly did not take effect. False after a lost connection or an unknown failure, because the
- * effect is then unknown.
+ * operation may have taken effect.
  */
 export function isDefinite(error: unknown): error is ServiceError {
   return error instanceof ServiceError && error.code !== 'unavailable' && error.code !== 'internal'
 }
 
 /**
- * Makes a handler for `catch`, for callers that can do without a service's answer. Replaces any ServiceError by
- * `instead`, and rethrows other errors, which are faults of this process.
+ * Makes a handler for `catch`, for callers that can continue without a service's answer. Replaces any ServiceError by
+ * `instead`, and rethrows other errors, because those are bugs of this process.
  */
 export function unlessFault<T>(instead: T): (error: unknown) => T {
   return (error) => {

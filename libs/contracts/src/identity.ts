@@ -14,8 +14,8 @@ import {
 } from './resources.ts'
 
 /**
- * Issues a challenge for a key, and writes nothing (spec 5.4). Codes: `invalid_pubkey`. `key_checked`: the caller has
- * checked that the key is of prime order (spec 2.2), so identity does not check again.
+ * Issues a challenge for a key. Writes nothing (spec 5.4). Codes: `invalid_pubkey`. `key_checked`: the caller has already
+ * checked that the key is of prime order (spec 2.2), so identity does not repeat the check.
  */
 export const issueChallenge = defineCall({
   subject: 'svc.identity.issue-challenge',
@@ -23,7 +23,7 @@ export const issueChallenge = defineCall({
   reply: Challenge,
 })
 
-/** Registers a key under a name (spec 5.6). The caller has checked `pubkey` and verified the signature with it. */
+/** Registers a key under a name (spec 5.6). The caller has checked `pubkey` and has verified the signature with it. */
 export const registerAgent = defineCall({
   subject: 'svc.identity.register-agent',
   request: Registration,
@@ -48,8 +48,8 @@ export const findAgentByName = defineCall({
 })
 
 /**
- * Consumes the nonce of a request with a verified signature, durably, and says whether the signer is revoked
- * (spec 3.5, 3.7). `nonce` is lower-case hex. A repeat is `replayed` for at least ten minutes.
+ * Durably consumes the nonce of a request with a verified signature, and tells whether the signer is revoked (spec 3.5,
+ * 3.7). `nonce` is lower-case hex. A repeat is `replayed` for at least ten minutes.
  */
 export const admitRequest = defineCall({
   subject: 'svc.identity.admit-request',
@@ -71,14 +71,14 @@ export const getIdentity = defineCall({
   reply: Identity,
 })
 
-/** Changes settings (spec 5.10, 11.2). Costs 1 unit, unless the only change closes the inbox. Codes: budget's. */
+/** Changes settings (spec 5.10, 11.2). Costs 1 unit, unless the only change is that the inbox is closed. Codes: budget's. */
 export const updateSettings = defineCall({
   subject: 'svc.identity.update-settings',
   request: closed({ agent_id: AgentId, settings: Settings }),
   reply: Identity,
 })
 
-/** Revokes an agent for ever. Free, and works while budget is down (spec 5.11, 11.2). */
+/** Revokes an agent for ever. Free, and possible while budget is down (spec 5.11, 11.2). */
 export const revokeAgent = defineCall({
   subject: 'svc.identity.revoke-agent',
   request: closed({ agent_id: AgentId }),

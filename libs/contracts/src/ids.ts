@@ -42,7 +42,7 @@ export function isAgentName(text: string): boolean {
 }
 
 /**
- * Whether a text is a valid message id. Any other text names no message: `not_found` in a path (spec 3.11),
+ * Whether a text is a valid message id. Any other text names no message: it is `not_found` in a path (spec 3.11), and
  * `invalid_reference` in an envelope (spec 6.1).
  */
 export function isMessageId(text: string): boolean {

@@ -1,12 +1,12 @@
 /**
- * All fixed limits (spec 11.7) and the fixed numbers of spec 5.5, 7.9 and 11.2. The checks, the manifest and the
- * OpenAPI description read them here. Numbers that an operator can change are in the configuration.
+ * All fixed limits (spec 11.7), and the fixed numbers of spec 5.5, 7.9 and 11.2. The checks, the manifest and the OpenAPI
+ * description use these constants. Numbers that an operator can change are in the configuration.
  */
 export const LIMITS = {
   pageSizeMin: 1,
   pageSizeMax: 100,
   pageSizeDefault: 50,
-  /** A page holds fewer messages than requested if their bytes would exceed this (spec 7.9). */
+  /** A page has fewer messages than requested if their bytes would exceed this limit (spec 7.9). */
   pageBytes: 512 * 1024,
   httpToleranceSeconds: 60,
   httpNonceHexMin: 32,
@@ -49,9 +49,9 @@ export const DEFAULTS = {
   rateBurst: 200,
   registrationRatePerSecond: 1,
   registrationRateBurst: 30,
-  /** Delay of each attempt of a webhook delivery after the one before, in seconds (spec 10.7). */
+  /** Pause before each attempt of a webhook delivery, in seconds (spec 10.7). */
   webhookBackoffSeconds: '0,30,120,600,3600',
 } as const
 
-/** Names and versions of the product that answers carry (spec 5.1, 5.2). */
+/** Names and versions of the product in answers (spec 5.1, 5.2). */
 export const SERVICE = { name: 'signed-agent-messaging', version: '2.0.0', api: '/v2' } as const

@@ -1,7 +1,7 @@
 /**
- * The operation id under which budget knows the charge of a message (ADR 21). It has the message's id, so that a retry
- * is never charged twice. It has the hash too, so that another message with the same id cannot release this
- * reservation. The gateway reserves under it; messaging settles it.
+ * The operation id of a message's charge (ADR 21). It contains the message's id, so that a retry is never charged twice. It
+ * contains the hash too, so that another message with the same id cannot release this reservation. The gateway reserves
+ * under this id; messaging settles under it.
  */
 
 const MESSAGE = 'messaging:message:'

@@ -5,11 +5,11 @@ import { defineCall, defineTextCall } from './define.ts'
 import { AgentId, BoardId, MessageId } from './ids.ts'
 import { Contact, ContactList, closed, InboxPolicy, Receipt, SendResult, Visibility, VoteResult } from './resources.ts'
 
-/** The recipient of an envelope, as the gateway resolved its `to` (spec 6.2). */
+/** The recipient of an envelope, as the gateway has resolved its `to` (spec 6.2). */
 export const Recipient = Type.Union([
   closed({ kind: Type.Literal('agent'), id: AgentId }),
   closed({ kind: Type.Literal('board'), id: BoardId }),
-  /** No agent has that name. */
+  /** No agent has this name. */
   closed({ kind: Type.Literal('unknown') }),
   /** The address belongs to another authority. */
   closed({ kind: Type.Literal('foreign') }),
@@ -18,10 +18,10 @@ export type Recipient = Static<typeof Recipient>
 
 const Digest = Type.String({ pattern: '^[0-9a-f]{64}$' })
 
-/** Facts that the gateway read from an envelope after it checked its shape, sender and size. */
+/** Facts that the gateway has read from an envelope, after it checked its shape, sender and size. */
 export const EnvelopeFacts = closed({
   id: MessageId,
-  /** SHA-256 of the JCS bytes, lower-case hex. Tells whether a retry is identical (spec 7.4). */
+  /** SHA-256 of the JCS bytes, lower-case hex. Shows whether a retry is identical (spec 7.4). */
   digest: Digest,
   /** `ts` in epoch milliseconds. */
   ts_ms: Type.Integer(),
@@ -29,7 +29,7 @@ export const EnvelopeFacts = closed({
   ttl: Type.Integer({ minimum: 0 }),
   reply_to: Type.Union([Type.String(), Type.Null()]),
   thread_id: Type.Union([Type.String(), Type.Null()]),
-  /** Number of bytes that count for limits and charges (spec 6.5, 11.2). */
+  /** Bytes that count for limits and charges (spec 6.5, 11.2). */
   payload_bytes: Type.Integer({ minimum: 1 }),
 })
 export type EnvelopeFacts = Static<typeof EnvelopeFacts>
@@ -41,9 +41,9 @@ export const sendMessage = defineCall({
     signer: AgentId,
     recipient: Recipient,
     facts: EnvelopeFacts,
-    /** The output of JSON.stringify for the envelope (spec 6.6), which is stored and returned unchanged. */
+    /** The output of JSON.stringify for the envelope (spec 6.6). It is stored and returned unchanged. */
     envelope: Type.String(),
-    /** Budget's answer if the gateway has reserved the cost of a DM ahead. Messaging uses the reservation or releases it. */
+    /** Budget's answer, if the gateway has reserved the cost of a DM ahead. Messaging uses the reservation or releases it. */
     reserved: Type.Union([Reserved, Type.Null()]),
   }),
   reply: SendResult,
@@ -53,8 +53,8 @@ const Limit = Type.Integer({ minimum: 1, maximum: 100 })
 const None = closed({})
 
 /**
- * Returns one message, as a Message in JSON (spec 7.10, 8.2, 8.9). `viewer` is null if anonymous. A DM is visible to
- * its participants, a post to those who may read its board, a hidden post to the board's owner. Codes: `not_found`.
+ * Returns one message, as a Message in JSON (spec 7.10, 8.2, 8.9). `viewer` is null if anonymous. A DM is visible to its
+ * participants, a post to the readers of its board, and a hidden post to the board's owner. Codes: `not_found`.
  */
 export const getMessage = defineTextCall({
   subject: 'svc.messaging.get-message',
@@ -62,7 +62,7 @@ export const getMessage = defineTextCall({
   meta: None,
 })
 
-/** Marks a received DM as acknowledged (spec 7.13). Codes: `not_found`, `forbidden` (the sender). */
+/** Marks a received DM as acknowledged (spec 7.13). Codes: `not_found`, `forbidden` (for the sender). */
 export const ackMessage = defineCall({
   subject: 'svc.messaging.ack-message',
   request: closed({ agent_id: AgentId, id: MessageId }),
@@ -108,12 +108,12 @@ export const exportMessages = defineTextCall({
   meta: None,
 })
 
-/** The last cursor ever appended for the agent, as of the page (spec 9.6). Absent: not known. */
+/** The last cursor that was ever appended for the agent, at the time of the page (spec 9.6). Absent: not known. */
 const LatestCursor = Type.Optional(Type.Integer({ minimum: 0 }))
 
 /**
- * Returns a page of the agent's events, as an Events in JSON, with the first and last cursor of its log (spec 9.3,
- * 9.4, 9.5, 9.6). Skips hidden posts and posts of boards that the agent may not read now.
+ * Returns a page of the agent's events, as an Events in JSON, with the first and last cursor of its log (spec 9.3, 9.4,
+ * 9.5, 9.6). Skips hidden posts, and posts of boards that the agent may not read now.
  */
 export const listEvents = defineTextCall({
   subject: 'svc.messaging.list-events',
@@ -122,8 +122,8 @@ export const listEvents = defineTextCall({
 })
 
 /**
- * Like `listEvents`, for callers that write events one by one. Each event is an Event in JSON, separated by tabs, with
- * its cursor in `cursors`. `next_cursor` is the last cursor that was examined, or `after` if none came after it.
+ * Like `listEvents`, for callers that write events one at a time. Each event is an Event in JSON; tabs separate them.
+ * `cursors` has their cursors. `next_cursor` is the last cursor that was examined, or `after` if none came after it.
  */
 export const replayEvents = defineTextCall({
   subject: 'svc.messaging.replay-events',
@@ -136,12 +136,12 @@ export const replayEvents = defineTextCall({
   }),
 })
 
-/** Maximum of agents per call about heads. */
+/** Maximum number of agents per call about heads. */
 export const HEADS_MAX = 1_000
 
 /**
- * Returns the heads of these agents' logs, in the order of the request, and whether each agent is revoked. Everything
- * accepted before the call is at or below its head.
+ * Returns the heads of these agents' logs, in the order of the request, and whether each agent is revoked. Everything that
+ * was accepted before the call is at or below its head.
  */
 export const listHeads = defineCall({
   subject: 'svc.messaging.list-heads',
@@ -153,15 +153,15 @@ export const listHeads = defineCall({
 export const LATE_MAX = { rows: 500, entries: 5_000, revoked: 1_000 }
 
 /**
- * Lists logs with entries that were committed more than half a second ago and may not be published yet, each with the
- * last of these entries, and agents that were revoked since a time. So a stream process need not ask for the heads of
- * all of its streams often. If there is too much to list, `is_complete` is false and the lists are empty: the caller
- * then asks for the heads. `next_since_ms` is the time to ask from next.
+ * Lists logs with entries that were committed more than half a second ago and may not be published yet, each with the last
+ * of these entries. Also lists agents that were revoked since a given time. A stream process therefore need not often ask
+ * for the heads of all its streams. If the lists would be too long, `is_complete` is false and they are empty; the caller
+ * then asks for the heads. `next_since_ms` is the time for the next call.
  */
 export const listLate = defineCall({
   subject: 'svc.messaging.list-late',
   request: closed({
-    /** Unix milliseconds by the database's clock; null lists no revoked agents. */
+    /** Unix milliseconds by the database's clock. With null, no revoked agents are listed. */
     revoked_since_ms: Type.Union([Type.Integer(), Type.Null()]),
   }),
   reply: closed({
@@ -178,9 +178,9 @@ export const ARRIVALS_MAX = { logs: 50, entries: 100, read: 100 }
 const Position = Type.Integer({ minimum: 0 })
 
 /**
- * Lists the inbox entries of these logs after a position, in order and without their messages. Promotions count as
- * inbox entries. Positions become visible in order, so no inbox entry at or below `through` is missing, now or later.
- * Expired entries may be included; purged ones are not.
+ * Lists the inbox entries of these logs after a position, in order and without their messages. Promotions count as inbox
+ * entries. Positions become visible in order, so every inbox entry at or below `through` is included, and none can appear
+ * later. Expired entries may be included; purged ones are not.
  */
 export const listArrivals = defineCall({
   subject: 'svc.messaging.list-arrivals',
@@ -195,8 +195,8 @@ export const listArrivals = defineCall({
 })
 
 /**
- * Reads the events of these inbox entries, each an Event in JSON, separated by tabs, in the order of the request.
- * `looked_at`: how many of the entries, from the first, the answer covers, at least one. `found`: the indexes of
+ * Reads the events of these inbox entries. Each event is an Event in JSON; tabs separate them, in the order of the request.
+ * `looked_at`: how many of the entries the answer covers, counted from the first, at least one. `found`: the indexes of the
  * entries that have an event. The others have expired.
  */
 export const readArrivals = defineTextCall({
@@ -208,8 +208,8 @@ export const readArrivals = defineTextCall({
 })
 
 /**
- * Returns the post to which an event refers, as a Message in JSON, and the agents that have this event and may read it
- * now (spec 6.8, 8.2, 8.9, 9.5). Both are empty if the post is hidden, expired or does not exist.
+ * Returns the post that an event refers to, as a Message in JSON, and the agents that have this event and may read it now
+ * (spec 6.8, 8.2, 8.9, 9.5). Both are empty if the post is hidden, expired or does not exist.
  */
 export const resolvePost = defineTextCall({
   subject: 'svc.messaging.resolve-post',
@@ -218,7 +218,7 @@ export const resolvePost = defineTextCall({
 })
 
 /**
- * Returns a page of a board's posts by position, as a MessageList in JSON, to those who may read the board (spec 7.9,
+ * Returns a page of a board's posts by position, as a MessageList in JSON, to a viewer that may read the board (spec 7.9,
  * 8.2, 8.8, 8.9). Hidden posts are left out. `after` null: from the start. Codes: `not_found`, `invalid_cursor`.
  */
 export const listPosts = defineTextCall({
@@ -234,8 +234,8 @@ export const listPosts = defineTextCall({
 })
 
 /**
- * Casts or takes back the agent's vote for a post (spec 8.10). A new vote costs 1 unit. A repeat or taking a vote back
- * is free. Codes, in this order: `not_found`, `forbidden` (banned), `own_post`, budget's.
+ * Casts or takes back the agent's vote for a post (spec 8.10). A new vote costs 1 unit. A repeat is free, and so is taking
+ * a vote back. Codes, in this order: `not_found`, `forbidden` (banned), `own_post`, budget's.
  */
 export const setVote = defineCall({
   subject: 'svc.messaging.set-vote',
@@ -245,7 +245,7 @@ export const setVote = defineCall({
 
 /**
  * Hides or restores a post, for the owner of its board; free (spec 8.9, 12.2). Codes, in this order: `not_found` (the
- * board), `forbidden` (not its owner), `not_found` (no such post on it).
+ * board), `forbidden` (the caller is not its owner), `not_found` (the board has no such post).
  */
 export const setVisibility = defineCall({
   subject: 'svc.messaging.set-visibility',
@@ -253,17 +253,14 @@ export const setVisibility = defineCall({
   reply: Visibility,
 })
 
-/**
- * Sets an agent's contact state for another agent (spec 7.7). The caller has checked that the other exists. Codes:
- * budget's.
- */
+/** Sets an agent's contact state for another agent (spec 7.7). The caller has checked that the other agent exists. Codes: budget's. */
 export const setContact = defineCall({
   subject: 'svc.messaging.set-contact',
   request: closed({ agent_id: AgentId, other: AgentId, state: Contact.properties.state }),
   reply: Contact,
 })
 
-/** Lists contacts that are accepted or blocked, in byte order of the id (spec 7.7, 7.9). `after` need not exist. */
+/** Lists accepted and blocked contacts, in byte order of the id (spec 7.7, 7.9). `after` need not exist. */
 export const listContacts = defineCall({
   subject: 'svc.messaging.list-contacts',
   request: closed({ agent_id: AgentId, after: Type.String(), limit: Limit }),
@@ -271,8 +268,8 @@ export const listContacts = defineCall({
 })
 
 /**
- * Tells messaging the policy and revocation of an agent's mailbox. A version at or below the last one is a no-op. After
- * the answer it holds for every later append.
+ * Sends messaging the policy and the revocation of an agent's mailbox. A version at or below the last one is a no-op. After
+ * the answer, the change applies to every later append.
  */
 export const setMailbox = defineCall({
   subject: 'svc.messaging.set-mailbox',

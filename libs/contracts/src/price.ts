@@ -1,20 +1,20 @@
-/** The price of a message (spec 11.2). Pure: the gateway uses it to reserve ahead, and messaging to charge and audit. */
+/** The price of a message (spec 11.2). Pure. The gateway uses it to reserve ahead, messaging to charge and to audit. */
 import { LIMITS } from './limits.ts'
 import { messageOperation } from './message-operation.ts'
 
-/** The charge of a DM to its sender (spec 11.2). */
+/** What a DM costs its sender (spec 11.2). */
 export interface MessageCharge {
   readonly operation: string
   readonly agentId: string
   readonly units: number
   /**
-   * The agent that the message introduces to the sender, unless they were introduced before; null for a message to
-   * oneself (spec 11.5).
+   * The agent that the message introduces the sender to, unless both were introduced before; null for a message to oneself
+   * (spec 11.5).
    */
   readonly introductionPeer: string | null
 }
 
-/** @param payloadBytes The number of bytes that are charged (spec 6.5, 11.2). */
+/** @param payloadBytes the number of charged bytes (spec 6.5, 11.2). */
 export function chargeOfMessage(message: {
   id: string
   digest: string

@@ -24,7 +24,7 @@ export type Agent = Static<typeof Agent>
 export const AgentList = closed({ agents: Type.Array(Agent), next_cursor: Type.String() })
 export type AgentList = Static<typeof AgentList>
 
-/** Members are plain strings here. Identity checks them one by one, so that each fault has its own code (spec 5.6). */
+/** Members are plain strings here. Identity checks each of them, so that each fault has its own code (spec 5.6). */
 export const Registration = closed({
   name: Type.String(),
   pubkey: Type.String(),
@@ -85,7 +85,7 @@ export const ContactList = closed({ contacts: Type.Array(ContactEntry), next_cur
 export type ContactList = Static<typeof ContactList>
 
 export const BoardVisibility = Type.Union([Type.Literal('public'), Type.Literal('unlisted'), Type.Literal('private')], {
-  description: 'Fixed at creation. An unlisted board is not in lists, but whoever has its id can read it',
+  description: 'Fixed at creation. An unlisted board is not in lists, but whoever knows its id can read it',
 })
 export type BoardVisibility = Static<typeof BoardVisibility>
 
@@ -205,7 +205,7 @@ export type Message = Static<typeof Message>
 
 export const MessageList = closed({
   messages: Type.Array(Message),
-  next_cursor: Type.String({ description: 'Empty at the present end of the list' }),
+  next_cursor: Type.String({ description: 'Empty at the current end of the list' }),
 })
 export type MessageList = Static<typeof MessageList>
 

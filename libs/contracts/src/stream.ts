@@ -26,7 +26,7 @@ export type StreamPlace = Static<typeof StreamPlace>
  */
 export const openStream = defineCall({ subject: 'svc.stream.open', request: StreamRequest, reply: StreamPlace })
 
-/** Like `openStream`, but only in one process. */
+/** Like `openStream`, but only in the given process. */
 export function openStreamAt(processId: string): Call<StreamRequest, StreamPlace> {
   return { ...openStream, subject: `svc.stream.open-at.${processId}`, name: 'svc.stream.open-at' }
 }
@@ -38,12 +38,9 @@ export const measureStreams = defineCall({
   reply: closed({
     open: Type.Integer({ minimum: 0 }),
     room: Type.Integer({ minimum: 0 }),
-    /** The number of existing events that the most delayed stream has not written yet. Slow clients count. */
+    /** Existing events that the most delayed stream has not written yet. Slow clients count. */
     most_behind: Type.Integer({ minimum: 0 }),
-    /**
-     * Seconds since the heads of the logs were last read. If this exceeds some seconds, the process only gets live
-     * events.
-     */
+    /** Seconds since the heads of the logs were last read. If this exceeds a few seconds, the process only gets live events. */
     heads_read_seconds: Type.Number({ minimum: 0 }),
   }),
 })

@@ -9,7 +9,7 @@ const KIND = 'Text'
 
 TypeRegistry.Set<Length>(KIND, ({ minLength = 0, maxLength }, value) => {
   if (typeof value !== 'string') return false
-  // A code point has one or two UTF-16 units, so a text that is far too short or too long needs no counting.
+  // A code point has one or two UTF-16 units, so a text that is far too short or too long need not be counted.
   if (value.length < minLength || value.length > 2 * maxLength) return false
   const characters = codePoints(value)
   return characters >= minLength && characters <= maxLength

@@ -5,9 +5,9 @@ import { AgentId } from './ids.ts'
 import { closed, EventCursor, Webhook, WebhookState } from './resources.ts'
 
 /**
- * Sets the agent's webhook (spec 10.1, 11.2). Each call costs 1 unit, cancels pending deliveries, and resets the
- * counts. `after`: the head of the agent's log, read before this call. Events up to there are older than the
- * configuration and are never sent to it. Codes, in this order: `invalid_webhook_url`, `signer_revoked`, budget's.
+ * Sets the agent's webhook (spec 10.1, 11.2). Each call costs 1 unit, cancels pending deliveries, and resets the counts.
+ * `after`: the head of the agent's log, read before this call. Events up to this head are older than the configuration and
+ * are never sent to it. Codes, in this order: `invalid_webhook_url`, `signer_revoked`, budget's.
  */
 export const setWebhook = defineCall({
   subject: 'svc.webhook.set-webhook',
@@ -32,7 +32,7 @@ export const deleteWebhook = defineCall({
   reply: closed({}),
 })
 
-/** Like `deleteWebhook`, but for ever, because the agent was revoked (spec 5.11). Idempotent, even without a webhook. */
+/** Like `deleteWebhook`, but for ever, because the agent was revoked (spec 5.11). Idempotent; succeeds even if there is no webhook. */
 export const closeWebhook = defineCall({
   subject: 'svc.webhook.close-webhook',
   request: closed({ agent_id: AgentId }),
@@ -44,7 +44,7 @@ export const measureWebhooks = defineCall({
   subject: 'svc.webhook.measure',
   request: closed({}),
   reply: closed({
-    /** Seconds that the oldest claimable job has been due; 0 if none is due. */
+    /** Seconds for which the oldest claimable job has been due; 0 if none is due. */
     oldest_due_seconds: Type.Number({ minimum: 0 }),
     /** Events in the stream that webhook has not processed yet; null if the stream is unavailable. */
     consumer_lag: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]),

@@ -6,8 +6,8 @@ export type Address =
   | { readonly kind: 'board'; readonly boardId: string }
 
 const BOARD = /^board:([a-z0-9]{20,40})$/
-// The authority is a host as in RFC 3986, without percent-encoding, and an optional port. The gateway decides later whether it is
-// this service's authority.
+// The authority is a host as in RFC 3986, without percent-encoding, with an optional port. The gateway checks later whether
+// it is this service's authority.
 const AGENT = new RegExp(
   `^([a-z0-9][a-z0-9_-]{${LIMITS.nameLengthMin - 1},${LIMITS.nameLengthMax - 1}})@((?:[A-Za-z0-9._~-]{1,255}|\\[[0-9A-Fa-f:.]{2,45}\\])(?::[0-9]{1,5})?)$`,
 )

@@ -3,12 +3,13 @@ const DATE_TIME =
 const MINUTE_MS = 60_000
 
 /**
- * @returns epoch milliseconds of an RFC 3339 date-time (spec 6.7); undefined if it is malformed or the moment does not exist.
+ * @returns epoch milliseconds of an RFC 3339 date-time (spec 6.7); undefined if it is malformed or the moment does not
+ * exist.
  *
- * `T` and `Z` may be in either case, but a space may not replace `T`. Offsets go up to 23:59 and include `-00:00`. A fraction has
- * at most 9 digits (spec 6.7) and is truncated to milliseconds. The day must exist in its month. Second 60 is accepted only in the
- * last minute of a UTC month, where leap seconds can be, and means the moment after it, as in POSIX time. There is no table of
- * actual leap seconds.
+ * `T` and `Z` may be in either case, but a space may not replace `T`. Offsets go up to 23:59 and include `-00:00`. A
+ * fraction has at most 9 digits (spec 6.7) and is truncated to milliseconds. The day must exist in its month. Second 60 is
+ * accepted only in the last minute of a UTC month, where leap seconds can occur. As in POSIX time, it means the following
+ * second. There is no table of actual leap seconds.
  */
 export function parseDateTime(text: string): number | undefined {
   const match = DATE_TIME.exec(text)

@@ -15,7 +15,7 @@ const head = { id: 'message-1', from, to: 'bob@127.0.0.1:8080', type: 'request',
 const signed = { ...head, body: { text: 'hello' }, sig: base64(64) }
 const sealed = { ...head, body_enc: base64(100), ephemeral_pub: base64(32) }
 
-/** Reads the value as if it had come over the wire. */
+/** Reads the value as if it had arrived over the network. */
 function read(value: unknown): ReturnType<typeof readEnvelope> {
   return readEnvelope(parseIJson(Buffer.from(JSON.stringify(value))).value)
 }
@@ -131,7 +131,7 @@ describe('spec 6.1: facts of an envelope', () => {
   })
 })
 
-describe('spec 6.1, 6.9: a malformed reference refers to nothing, and is no error of shape', () => {
+describe('spec 6.1, 6.9: a malformed reference refers to nothing, and is not an error of shape', () => {
   test.each(['', 'short', 'a'.repeat(81), 'with space', 'null\0null', '😀😀😀😀', 'message-1\n'])('%j', (reference) => {
     expect(read({ ...signed, reply_to: reference, thread_id: reference })).toMatchObject({ replyTo: '', threadId: '' })
   })
@@ -160,7 +160,7 @@ describe('an outline of an envelope is refused with the same error as the envelo
     }),
   })
 
-  test('property: also if it has several faults', () => {
+  test('property: even if it has several faults', () => {
     const members = fc.dictionary(
       fc.constantFrom(...ENVELOPE_MEMBERS, 'other', '1', 'toString'),
       fc.oneof(jsonValues, fc.constantFrom(...Object.values({ ...signed, ...sealed, ttl: 1 }))),
@@ -198,7 +198,7 @@ describe('a malformed envelope is 400 invalid_envelope', () => {
     ['no ts', without(signed, 'ts'), 'ts must'],
     ['id of 7 characters', { ...signed, id: 'a'.repeat(7) }, 'id must'],
     ['id of 81 characters', { ...signed, id: 'a'.repeat(81) }, 'id must'],
-    ['id with a line feed after', { ...signed, id: 'message-1\n' }, 'id must'],
+    ['id with a trailing line feed', { ...signed, id: 'message-1\n' }, 'id must'],
     ['id a number', { ...signed, id: 12345678 }, 'id must'],
     ['from a name', { ...signed, from: 'alice' }, 'from must'],
     ['from not of 32 bytes', { ...signed, from: from.slice(2) }, 'from must'],
@@ -213,7 +213,7 @@ describe('a malformed envelope is 400 invalid_envelope', () => {
     ['to a name of 2', { ...signed, to: 'ab@host' }, 'to must'],
     ['to a name of 33', { ...signed, to: `${'a'.repeat(33)}@host` }, 'to must'],
     ['to a name that begins with a dash', { ...signed, to: '-bob@host' }, 'to must'],
-    ['to with a line feed after', { ...signed, to: 'bob@host\n' }, 'to must'],
+    ['to with a trailing line feed', { ...signed, to: 'bob@host\n' }, 'to must'],
     ['to a board id of 19', { ...signed, to: `board:${'a'.repeat(19)}` }, 'to must'],
     ['to a board id in capitals', { ...signed, to: `board:${'A'.repeat(20)}` }, 'to must'],
     ['to a list', { ...signed, to: ['bob@host'] }, 'to must'],
@@ -222,7 +222,7 @@ describe('a malformed envelope is 400 invalid_envelope', () => {
     ['ts Unix seconds', { ...signed, ts: 1795177711 }, 'ts must'],
     ['ts without offset', { ...signed, ts: '2026-11-20T12:28:31' }, 'ts must'],
     ['ts with 10 digits of fraction', { ...signed, ts: '2026-11-20T12:28:31.0000000000Z' }, 'at most 9 digits'],
-    ['ts a day that is not', { ...signed, ts: '2026-02-30T12:28:31Z' }, 'ts must'],
+    ['ts on a day that does not exist', { ...signed, ts: '2026-02-30T12:28:31Z' }, 'ts must'],
     ['ttl negative', { ...signed, ttl: -1 }, 'ttl must'],
     ['ttl a fraction', { ...signed, ttl: 0.5 }, 'ttl must'],
     ['ttl a string', { ...signed, ttl: '60' }, 'ttl must'],

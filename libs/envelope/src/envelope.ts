@@ -9,7 +9,7 @@ import { type PayloadSize, textSize } from './size.ts'
 export const ENVELOPE_TYPES = ['request', 'response', 'event', 'error'] as const
 export type EnvelopeType = (typeof ENVELOPE_TYPES)[number]
 
-/** The members that every kind of envelope can have. Source: spec 6.1. */
+/** The members that every kind of envelope can have (spec 6.1). */
 export interface EnvelopeHead {
   /** Created by the client, globally unique: 8 to 80 characters of `A-Za-z0-9_-`. */
   id: string
@@ -45,7 +45,7 @@ export interface SealedEnvelope extends EnvelopeHead {
 
 export type Envelope = SignedEnvelope | SealedEnvelope
 
-/** Everything that the server needs to know about an envelope. It never reads the envelope again. */
+/** Everything that the server needs to know about an envelope. It does not read the envelope again. */
 export interface EnvelopeFacts {
   readonly id: string
   readonly from: string
@@ -55,18 +55,18 @@ export interface EnvelopeFacts {
   readonly tsMs: number
   /** Seconds; 0 if there is none. */
   readonly ttl: number
-  /** The id in `reply_to`; `''`, which no message has, if the text cannot be an id. */
+  /** The id in `reply_to`. `''`, which is no message's id, if the text cannot be an id. */
   readonly replyTo: string | undefined
   /** The id in `thread_id`, by the same rule as `replyTo`. */
   readonly threadId: string | undefined
   readonly sealed: boolean
-  /** Infinity if it is over every limit, because then the bytes are not counted. */
+  /** Infinity if the body exceeds every limit, because its bytes are then not counted. */
   readonly payloadBytes: number
   /** Undefined if the envelope is sealed. */
   readonly payloadCharacters: number | undefined
 }
 
-/** The value is not a valid envelope. `message` says why, and may be shown to the sender. */
+/** The value is not a valid envelope. `message` gives the reason, and may be shown to the sender. */
 export class EnvelopeError extends Error {
   override name = 'EnvelopeError'
   /** `invalid_request` for an undeclared member (spec 2.7), `invalid_envelope` for everything else. */
@@ -101,7 +101,7 @@ const OVER_EVERY_LIMIT: PayloadSize = { bytes: Number.POSITIVE_INFINITY, charact
  * Reads an envelope and checks its shape, which needs nothing but the envelope. Sender, size, time window, recipient and
  * references are not checked here, because each has its own code and its own place in the order of spec 7.2.
  * @param value from `parseIJson` or `parseOrOutline`.
- * @param text the value as JSON.stringify writes it; null for an outline, whose body is over every limit.
+ * @param text the value as JSON.stringify writes it; null for an outline, whose body exceeds every limit.
  * @throws EnvelopeError.
  */
 export function readEnvelope(value: unknown, text: string | null = JSON.stringify(value)): EnvelopeFacts {
@@ -127,7 +127,7 @@ export function readEnvelope(value: unknown, text: string | null = JSON.stringif
   }
 }
 
-/** Checks that there is either `body` and `sig`, or `body_enc` and `ephemeral_pub`, and no member of both (spec 2.4, 6.1). */
+/** Checks that the members are either `body` and `sig`, or `body_enc` and `ephemeral_pub`, and are not mixed (spec 2.4, 6.1). */
 function readPayload(envelope: Record<string, unknown>, text: string | null): { sealed: boolean; size: PayloadSize } {
   const { body, sig, body_enc, ephemeral_pub } = envelope
   const signed = body !== undefined || sig !== undefined
@@ -148,7 +148,7 @@ function readPayload(envelope: Record<string, unknown>, text: string | null): { 
   return { sealed, size: { bytes, characters: undefined } }
 }
 
-/** Counts the size of the body in the given text. Serializing a long body again would cost as much as parsing it. */
+/** Counts the size of the body in the given text, because serializing a long body again would cost as much as parsing it. */
 function sizeOfBody(envelope: Record<string, unknown>, text: string | null): PayloadSize {
   if (text === null) return OVER_EVERY_LIMIT
   const rest = JSON.stringify({ ...envelope, body: 0 })
@@ -166,7 +166,7 @@ function readId(id: unknown): string {
   throw malformed('id must be 8 to 80 of A-Z, a-z, 0-9, _ and -')
 }
 
-/** Checks the form only. The gateway checks later that it is the signer's id, else 403 `sender_mismatch` (spec 6.2). */
+/** Checks only the form. The gateway checks later that it is the signer's id, otherwise 403 `sender_mismatch` (spec 6.2). */
 function readFrom(from: unknown): string {
   if (typeof from === 'string' && isAgentId(from)) return from
   throw malformed('from must be an agent id')
@@ -190,7 +190,7 @@ function readTs(ts: unknown): number {
   throw malformed('ts must be an RFC 3339 date-time with at most 9 digits of fraction')
 }
 
-/** Any integer from 0 (spec 6.1), however large. Messaging caps it at the retention time. */
+/** Any whole number from 0 (spec 6.1), however large. Messaging limits it to the retention time. */
 function readTtl(ttl: unknown): number {
   if (ttl === undefined) return 0
   if (typeof ttl === 'number' && Number.isInteger(ttl) && ttl >= 0) return ttl + 0 // -0 is 0
@@ -198,9 +198,9 @@ function readTtl(ttl: unknown): number {
 }
 
 /**
- * The specification declares a string, so any string is well formed. Text that cannot be an id refers to no message. That is
- * `invalid_reference`, which messaging reports when it looks up references (spec 6.1, 7.2). The text itself is not passed on,
- * because a JSON string can hold characters that a store cannot.
+ * The specification declares a string, so any string is well formed. Text that cannot be an id refers to no message. That
+ * is `invalid_reference`, which messaging reports when it looks up references (spec 6.1, 7.2). The text itself is not
+ * passed on, because a JSON string can contain characters that a store cannot hold.
  */
 function readReference(name: string, reference: unknown): string | undefined {
   if (reference === undefined) return undefined

@@ -10,7 +10,7 @@ const parseText = (text: string): ParsedJson => parseIJson(utf8.encode(text))
 const nested = (open: string, inner: string, close: string, levels: number) =>
   open.repeat(levels) + inner + close.repeat(levels)
 
-/** Compares the parser with the reference. Any error except IJsonError fails the test. @returns whether the bytes were accepted. */
+/** Compares the parser with the reference. Any error except an IJsonError fails the test. @returns whether the bytes were accepted. */
 function sameAsReference(bytes: Uint8Array): boolean {
   const expected = referenceIJson(bytes)
   let parsed: ParsedJson
@@ -21,7 +21,7 @@ function sameAsReference(bytes: Uint8Array): boolean {
     expect(expected).toHaveProperty('refused')
     return false
   }
-  expect(parsed).toStrictEqual(expected) // strict: tells -0 from 0
+  expect(parsed).toStrictEqual(expected) // strict, because -0 must differ from 0
   return true
 }
 
@@ -35,7 +35,7 @@ describe('spec 2.5: JSON bodies are I-JSON', () => {
     ['a duplicate with integers for names', '{"1":1,"0":2,"1":3}', 'duplicate member names'],
     ['a lone high surrogate', '"\\ud83d"', 'a lone surrogate'],
     ['a lone low surrogate', '"\\ude00"', 'a lone surrogate'],
-    ['surrogates the wrong way round', '"\\ude00\\ud83d"', 'a lone surrogate'],
+    ['surrogates in the wrong order', '"\\ude00\\ud83d"', 'a lone surrogate'],
     ['a lone surrogate in a name', '{"\\uD800":1}', 'a lone surrogate'],
     ['a member __proto__', '{"__proto__":1}', 'a member named __proto__'],
     ['a member __proto__ deep inside', '[[{"a":{"__proto__":{}}}]]', 'a member named __proto__'],
@@ -43,7 +43,7 @@ describe('spec 2.5: JSON bodies are I-JSON', () => {
     ['a byte order mark', '\ufeff{}', 'a byte order mark'],
     ['a number beyond a double', '1e400', 'a number beyond a double'],
     ['a negative number beyond a double', '[-1e400]', 'a number beyond a double'],
-    ['a number beyond a double, in digits', `{"n":${'9'.repeat(310)}}`, 'a number beyond a double'],
+    ['a number beyond a double, written out in digits', `{"n":${'9'.repeat(310)}}`, 'a number beyond a double'],
     ['65 levels of arrays', nested('[', '', ']', 65), 'more than 64 levels of brackets'],
     ['65 levels of objects', nested('{"a":', '1', '}', 65), 'more than 64 levels of brackets'],
     ['65 levels of both', nested('[{"a":', '[]', '}]', 32), 'more than 64 levels of brackets'],
@@ -57,13 +57,13 @@ describe('spec 2.5: JSON bodies are I-JSON', () => {
     ['a string that ends in a backslash', '"abc\\', 'not JSON'],
     ['a leading zero', '01', 'not JSON'],
     ['other white space', '[1,\u00a02]', 'not JSON'],
-    ['a closing bracket too many', '[]]', 'not JSON'],
+    ['one closing bracket too many', '[]]', 'not JSON'],
   ])('refused: %s', (_, text, reason) => {
     expect(() => parseText(text)).toThrow(new IJsonError(reason))
   })
 
   test.each([
-    ['a byte that cannot be', [0x22, 0xff, 0x22]],
+    ['a byte that is never valid', [0x22, 0xff, 0x22]],
     ['a continuation alone', [0x22, 0x80, 0x22]],
     ['an overlong slash', [0x22, 0xc0, 0xaf, 0x22]],
     ['a surrogate in UTF-8', [0x22, 0xed, 0xa0, 0xbd, 0x22]],
@@ -117,7 +117,7 @@ describe("spec 6.6: the text is JSON.stringify's output for the value", () => {
     ['white space', ' \r\n{ "b" : 1 ,\t"a" : [ "x  y" , { } ] } \n', '{"b":1,"a":["x  y",{}]}'],
     ['zeros after the point', `1.${'0'.repeat(90_000)}`, '1'],
     ['zeros in the exponent', `1e${'0'.repeat(90_000)}`, '1'],
-    ['digits that no double has', `0.1${'0'.repeat(60_000)}1`, '0.1'],
+    ['digits beyond the precision of a double', `0.1${'0'.repeat(60_000)}1`, '0.1'],
     [
       'exponents',
       '[1E2,1e+2,1e21,1E-7,0.0000001,123456789012345678901]',
@@ -163,7 +163,7 @@ describe("spec 6.6: the text is JSON.stringify's output for the value", () => {
   }, 60_000)
 })
 
-describe('a value with more members than any accepted one is checked like any other, and only outlined', () => {
+describe('a value with more members than any accepted one is checked like any other, but only outlined', () => {
   const outline = (text: string, ...names: string[]) =>
     parseOrOutline(utf8.encode(text), { membersMax: 0, names: new Set(names) })
 
@@ -291,7 +291,7 @@ describe('96 KiB of hostile input take only linear time', () => {
     ['backslashes without end', `"${fill('\\')}`],
     ['strings of backslashes', `[${fill('"\\\\\\\\",')}0]`],
     ['white space', fill(' ')],
-    ['white space between everything', `[${fill(' 1 ,')}1]`],
+    ['white space between all tokens', `[${fill(' 1 ,')}1]`],
     ['digits', fill('9')],
     ['digits after the point', `0.${fill('9')}`],
     ['digits in the exponent', `1e${fill('9')}`],
@@ -305,11 +305,14 @@ describe('96 KiB of hostile input take only linear time', () => {
       'names that are integers far apart',
       `{${Array.from({ length: 6000 }, (_, i) => `"${i * 700_001}":1`).join(',')}}`,
     ],
-    ['names that are integers downwards', `{${Array.from({ length: 9000 }, (_, i) => `"${9000 - i}":1`).join(',')}}`],
+    [
+      'names that are integers in descending order',
+      `{${Array.from({ length: 9000 }, (_, i) => `"${9000 - i}":1`).join(',')}}`,
+    ],
     ['escapes', `"${fill('\\u0041')}"`],
     ['pairs of surrogates', `"${fill('\\ud83d\\ude00')}"`],
     ['64 levels, many times', `[${fill(`${nested('[', '', ']', 63)},`)}0]`],
-    ['letters of two bytes', fill('é')],
+    ['two-byte letters', fill('é')],
   ])('%s', (_, text) => {
     const bytes = utf8.encode(text)
     const before = process.threadCpuUsage()

@@ -7,9 +7,9 @@ export interface ParsedJson {
   readonly text: string
 }
 
-/** The outline of a value that is too large to be accepted: enough to report the right error. */
+/** The outline of a value that is too large to be accepted. It is enough to report the right error. */
 export interface JsonOutline {
-  /** An object with the requested members, and one other member if there is one. Arrays and objects inside it are empty. */
+  /** An object with the requested members, and with one other member if any exists. Arrays and objects inside it are empty. */
   readonly value: JsonValue
   readonly text: null
 }
@@ -27,11 +27,11 @@ const DEPTH_MAX = 64
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const BYTE_ORDER_MARK = 0xfeff
-/** Matches text from JSON.stringify, which escapes only lone surrogates. A pair of backslashes is an escaped backslash. */
+/** Matches only in text from JSON.stringify, which escapes only lone surrogates. A pair of backslashes is an escaped backslash. */
 const LONE_SURROGATE = /[^\\](?:\\\\)*\\ud[89a-f]/
 /**
- * Matches text from JSON.stringify. A quote after a brace or a comma opens a string, unless it closes a string that ends with that
- * character; but then no letter can follow the quote.
+ * Matches only in text from JSON.stringify. A quote after a brace or a comma opens a string, unless it closes a string that
+ * ends with that character; in that case no letter can follow the quote.
  */
 const PROTO_NAME = /[{,]"__proto__":/
 
@@ -39,12 +39,12 @@ const PROTO_NAME = /[{,]"__proto__":/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * Parses I-JSON (RFC 7493) by the rules of spec 2.5: UTF-8, no byte order mark, no duplicate or `__proto__` members
- * in any spelling, no lone surrogates, no number beyond a double, at most 64 levels of brackets. `\u0000` is legal, and so is any
+ * Parses I-JSON (RFC 7493) by the rules of spec 2.5: UTF-8, no byte order mark, no duplicate or `__proto__` members in any
+ * spelling, no lone surrogates, no number beyond a double, at most 64 levels of brackets. `\u0000` is legal, and so is any
  * value at the top level.
  *
- * JSON.parse reads the text, and JSON.stringify writes the value again. JSON.parse accepts some faults, but each of them shows in
- * the written text. Both steps take linear time. A 400-byte envelope takes 2 µs.
+ * JSON.parse reads the text, and JSON.stringify writes the value again. JSON.parse accepts some faults, but each of them is
+ * visible in the written text. Both steps take linear time. A 400-byte envelope takes 2 µs.
  * @throws IJsonError, and nothing else.
  */
 export function parseIJson(bytes: Uint8Array): ParsedJson {
@@ -64,7 +64,7 @@ export function parseOrOutline(bytes: Uint8Array, { membersMax, names }: Outline
 
 /**
  * Parses JSON that was accepted before. Like JSON.parse, but without the bug that `readValue` describes: the content of one
- * message must not change how the next one is read.
+ * message must not change how the next message is read.
  * @param levels maximum levels of brackets.
  * @throws IJsonError, and nothing else.
  */
@@ -83,7 +83,7 @@ function decodeUtf8(bytes: Uint8Array): string {
   return text
 }
 
-/** Counts outside strings. */
+/** Counts of characters outside strings. */
 interface Scan {
   /** The number of members; duplicate names count separately. */
   colons: number
@@ -92,7 +92,7 @@ interface Scan {
   hasEscapedName: boolean
 }
 
-/** Scans the text outside strings, and refuses deep nesting before any recursion. If the text is not JSON, the counts mean nothing. */
+/** Scans the text outside strings. Refuses deep nesting before any recursion. If the text is not JSON, the counts are meaningless. */
 function scan(text: string, levels: number): Scan {
   let depth = 0
   let colons = 0
@@ -119,7 +119,7 @@ function scan(text: string, levels: number): Scan {
       case 0x7d: // }
         depth--
         break
-      case 0x6e: // n, which no other literal or number contains
+      case 0x6e: // n, which occurs in no other literal and no number
         nulls++
         break
     }
@@ -136,7 +136,8 @@ function indexOrEnd(text: string, found: string, from: number): number {
 function closingQuote(text: string, start: number): number {
   let quote = indexOrEnd(text, '"', start)
   while (quote < text.length) {
-    // A quote is escaped if an odd number of backslashes precedes it. This is linear, because each backslash precedes only one quote.
+    // A quote is escaped if an odd number of backslashes precedes it. This takes linear time, because each backslash
+    // precedes only one quote.
     let backslashes = 0
     while (quote - backslashes > start && text.charCodeAt(quote - backslashes - 1) === BACKSLASH) backslashes++
     if (backslashes % 2 === 0) break
@@ -163,7 +164,10 @@ function readValue(text: string, { hasEscapedName }: Scan): JsonValue {
   return hasEscapedName ? readJson(text) : parseJson(text)
 }
 
-/** JSON.parse keeps only one of several members with the same name. A number beyond a double becomes Infinity, written as null. */
+/**
+ * JSON.parse keeps only one of several members with the same name. It reads a number beyond a double as Infinity, which is
+ * written as null.
+ */
 function compare(received: Scan, written: Scan): void {
   if (written.colons !== received.colons) throw new IJsonError('duplicate member names')
   if (written.nulls !== received.nulls) throw new IJsonError('a number beyond a double')

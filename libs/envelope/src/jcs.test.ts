@@ -7,7 +7,7 @@ import { parseIJson } from './i-json.ts'
 import { jcs, jcsBytes, jcsDigest } from './jcs.ts'
 import type { JsonValue } from './json-value.ts'
 
-/** A literal reading of RFC 8785, section 3.2: the output of JSON.stringify, with members sorted by UTF-16 units. */
+/** A literal implementation of RFC 8785, section 3.2: the output of JSON.stringify, with members sorted by UTF-16 units. */
 function referenceJcs(value: JsonValue): string {
   if (Array.isArray(value)) return `[${value.map(referenceJcs).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
@@ -74,7 +74,7 @@ describe('spec 2.6: canonical JSON is RFC 8785', () => {
     )
   })
 
-  test('minus zero is zero, U+0000 is kept, and 64 levels work', () => {
+  test('minus zero is zero, U+0000 is kept, and 64 levels are accepted', () => {
     expect(jcs([-0, '\0'])).toBe('[0,"\\u0000"]')
     const deep = `${'['.repeat(64)}${']'.repeat(64)}`
     expect(jcs(JSON.parse(deep))).toBe(deep)

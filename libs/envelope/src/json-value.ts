@@ -3,7 +3,7 @@ export interface JsonObject {
   [member: string]: JsonValue
 }
 
-/** The bytes are not I-JSON. `message` says why, and may be shown to the sender. */
+/** The bytes are not I-JSON. `message` gives the reason, and may be shown to the sender. */
 export class IJsonError extends Error {
   override name = 'IJsonError'
 }

@@ -26,7 +26,10 @@ const LONG_NUMBER = 309
  */
 export function readJson(text: string, outlineOf?: ReadonlySet<string>): JsonValue {
   const isFull = outlineOf === undefined
-  /** For each level, a map from a name to the last object that had it. One map is enough, because a level has one open object. */
+  /**
+   * For each level, a map from a name to the last object that had it. One map per level is enough, because only one object
+   * of a level is open at a time.
+   */
   const owners: Map<string, number>[] = []
   let objects = 0
   let hasOther = false
@@ -105,7 +108,7 @@ export function readJson(text: string, outlineOf?: ReadonlySet<string>): JsonVal
         isEscaped = true
         at++
       } else if (!(unit >= 0x20)) {
-        throw notJson() // a control character, or NaN at the end
+        throw notJson() // a control character, or NaN at the end of the text
       }
     }
     at++

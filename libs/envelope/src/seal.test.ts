@@ -14,7 +14,7 @@ const signed = signEnvelope(FULL, alice.secretKey)
 const sealed = await sealEnvelope(FULL, bob.publicKey, alice.secretKey)
 const open = (envelope: SealedEnvelope) => openEnvelope(envelope, bob.secretKey, alice.publicKey)
 
-/** Seals any plaintext for bob with node:crypto, like a hostile sender that follows only the rules of HPKE. */
+/** Seals any plaintext for bob with node:crypto, as a hostile sender could that obeys only the rules of HPKE. */
 function sealPlaintext(head: EnvelopeHead, plaintext: string): SealedEnvelope {
   const outer = (enc: Buffer) => ({ ...head, ephemeral_pub: enc.toString('base64') })
   const { enc, ciphertext } = sealWithNode(
@@ -59,7 +59,7 @@ describe('spec 6.4: sealing is RFC 9180 HPKE, base mode, for the X25519 form of 
     )
   }, 60_000)
 
-  test('no two sealings of one envelope are equal, and nothing of the body shows', async () => {
+  test('no two sealings of one envelope are equal, and nothing of the body is visible', async () => {
     const again = await sealEnvelope(FULL, bob.publicKey, alice.secretKey)
     expect(again.ephemeral_pub).not.toBe(sealed.ephemeral_pub)
     expect(again.body_enc).not.toBe(sealed.body_enc)
@@ -104,7 +104,8 @@ describe('spec 6.4: any change makes opening fail', () => {
       fc.asyncProperty(fc.constantFrom('body_enc', 'ephemeral_pub'), fc.nat(), async (member, at) => {
         const bytes = Buffer.from(sealed[member], 'base64')
         const bit = at % (bytes.length * 8)
-        // X25519 ignores the highest bit of a key (RFC 7748); the aad catches that change, because it contains the text
+        // X25519 ignores the highest bit of a key (RFC 7748). The aad contains the text of the key, so it detects that
+        // change.
         bytes[bit >> 3] = (bytes[bit >> 3] ?? 0) ^ (1 << (bit & 7))
         await expect(open({ ...sealed, [member]: bytes.toString('base64') })).rejects.toThrow(SealError)
       }),
@@ -124,11 +125,11 @@ describe('a hostile sender', () => {
   test("that seals in another agent's name is detected by the signature inside", async () => {
     const forged = await sealEnvelope(FULL, bob.publicKey, mallory.secretKey) // from: alice
     await expect(open(forged)).rejects.toThrow('not signed by its sender')
-    // decrypting alone returns the content, and does not tell who sealed it
+    // decrypting alone returns the content, but does not prove who sealed it
     expect(await decryptEnvelope(forged, bob.secretKey)).toEqual(signEnvelope(FULL, mallory.secretKey))
   })
 
-  test('that puts another head around a signature is detected by it', async () => {
+  test('that puts other outer members around a signature is detected by the signature', async () => {
     const moved = sealPlaintext({ ...HEAD, to: 'mallory@127.0.0.1:8080' }, jcs({ body: BODY, sig: signed.sig }))
     await expect(open(moved)).rejects.toThrow('not signed by its sender')
   })

@@ -15,8 +15,8 @@ export class SealError extends Error {
   override name = 'SealError'
 }
 
-// The KEM is written in JavaScript, because the one of @hpke/core needs X25519 in WebCrypto. HKDF does use WebCrypto, so a browser
-// page needs a secure context (HTTPS or localhost).
+// The KEM is written in JavaScript, because the KEM of @hpke/core needs X25519 in WebCrypto. HKDF does use WebCrypto, so a
+// browser page needs a secure context (HTTPS or localhost).
 const suite = new CipherSuite({ kem: new DhkemX25519HkdfSha256(), kdf: new HkdfSha256(), aead: new Chacha20Poly1305() })
 const INFO = new TextEncoder().encode('SVC1 sealed envelope')
 
@@ -41,7 +41,7 @@ export async function sealEnvelope(
 }
 
 /**
- * Opens a sealed envelope and verifies the signature inside. The seal authenticates every member outside as well.
+ * Opens a sealed envelope and verifies the signature inside. The seal also authenticates every outer member.
  * @param secretKey the recipient's 32 bytes. @param senderPublicKey the 32 bytes of the agent in `from`.
  * @returns the envelope as its sender signed it, with `body` and `sig` instead of `body_enc` and `ephemeral_pub`.
  * @throws SealError if it is sealed for another recipient, was changed, or is not signed by the agent in `from`.
@@ -57,8 +57,8 @@ export async function openEnvelope(
 }
 
 /**
- * Like `openEnvelope`, but does not verify the signature. For a recipient that does not know the sender's key, or verifies later.
- * Anybody can seal anything for a public key. So do not trust `from` until `verifyEnvelope` returns true.
+ * Like `openEnvelope`, but does not verify the signature. For a recipient that does not know the sender's key, or verifies
+ * later. Anybody can seal any content for a public key, so do not trust `from` until `verifyEnvelope` returns true.
  * @throws SealError if it is sealed for another recipient, or was changed since it was sealed.
  */
 export async function decryptEnvelope(envelope: SealedEnvelope, secretKey: Uint8Array): Promise<SignedEnvelope> {
@@ -87,7 +87,7 @@ async function decrypt(
 ): Promise<Uint8Array> {
   const recipientKey = await suite.kem.deserializePrivateKey(exact(ed25519.utils.toMontgomerySecret(secretKey)))
   try {
-    // refuses an `enc` of small order: its shared secret is all zero, so everybody knows it
+    // refuses an `enc` of small order: its shared secret would be all zero, and so public
     const recipient = await suite.createRecipientContext({ recipientKey, enc: exact(enc), info: INFO })
     return new Uint8Array(await recipient.open(exact(ciphertext), aad))
   } catch (cause) {
@@ -95,7 +95,7 @@ async function decrypt(
   }
 }
 
-/** The plaintext is exactly JCS({"body":…,"sig":…}), so that one envelope has one plaintext. */
+/** The plaintext is exactly JCS({"body":…,"sig":…}), so that each envelope has only one plaintext. */
 function readPlaintext(plaintext: Uint8Array): { body: JsonValue; sig: string } {
   const value = parsePlaintext(plaintext)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw malformed()

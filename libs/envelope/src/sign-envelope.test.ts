@@ -65,7 +65,7 @@ describe('spec 6.3: any change makes verification fail', () => {
     ['sig is not canonical', { ...signed, sig: signed.sig.replace('==', '') }],
     ['sig is of another length', { ...signed, sig: Buffer.alloc(63).toString('base64') }],
     ['sig is no string', { ...signed, sig: 5 as unknown as string }],
-    ['a lone surrogate is in it', { ...signed, body: '\ud800' }],
+    ['it contains a lone surrogate', { ...signed, body: '\ud800' }],
   ])('%s', (_, envelope) => {
     expect(verifyEnvelope(envelope, alice.publicKey)).toBe(false)
   })

@@ -17,8 +17,9 @@ export function signEnvelope(envelope: UnsignedEnvelope, secretKey: Uint8Array):
 }
 
 /**
- * Whether the envelope was signed by the agent in `from`. The key must be that agent's key, so the source of the key need not be
- * trusted. The signature must cover every member unchanged. A malformed envelope from a hostile peer also returns false.
+ * Whether the agent in `from` signed the envelope. The key must be that agent's key, so the source of the key need not be
+ * trusted. The signature must cover every member unchanged. For a malformed envelope from a hostile peer, this also returns
+ * false.
  * @param publicKey 32 bytes. A key that spec 2.2 does not allow verifies nothing. @throws RangeError for another length.
  */
 export function verifyEnvelope(envelope: SignedEnvelope, publicKey: Uint8Array): boolean {

@@ -3,7 +3,7 @@ import { LIMITS } from '@svc/contracts/limits.ts'
 export interface PayloadSize {
   /** UTF-8 bytes of the body, or the decoded bytes of `body_enc`. */
   readonly bytes: number
-  /** Unicode code points of the body's JSON, syntax included. Undefined for a sealed payload, which has no limit on them. */
+  /** Unicode code points of the body's JSON, syntax included. Undefined for a sealed payload, whose characters are not limited. */
   readonly characters: number | undefined
 }
 
@@ -16,12 +16,12 @@ export interface SizeLimits {
 export const DM_SIZE_LIMITS: SizeLimits = { bytes: LIMITS.dmBytes, characters: LIMITS.dmCharacters }
 export const POST_SIZE_LIMITS: SizeLimits = { bytes: LIMITS.postBytes, characters: LIMITS.postCharacters }
 
-/** The size of a `body` as JSON.stringify writes it, because it is stored in that form and not as sent (spec 6.5, 6.6). */
+/** The size of a `body` as JSON.stringify writes it, because the body is stored in that form and not as it was sent (spec 6.5, 6.6). */
 export function bodySize(body: unknown): PayloadSize {
   return textSize(JSON.stringify(body))
 }
 
-/** UTF-8 bytes and code points of a part of a text. The text must have no lone surrogates. */
+/** UTF-8 bytes and code points of a part of a text. The text must not contain lone surrogates. */
 export function textSize(text: string, start = 0, end = text.length): PayloadSize {
   let bytes = end - start
   let characters = end - start

@@ -5,7 +5,7 @@ const SOURCES = new URL('../src/', import.meta.url)
 const files = readdirSync(SOURCES).filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
 
 test.each(files)(
-  '%s runs in browsers: it uses nothing of Node, and of the contracts only numbers and names',
+  '%s runs in browsers: it imports nothing of Node, and only numbers and names of the contracts',
   (name) => {
     const source = readFileSync(new URL(name, SOURCES), 'utf8')
     expect(source).not.toMatch(/from 'node:|import\('node:|\bprocess\.|\bBuffer\.|require\(/)

@@ -42,7 +42,7 @@ export const envelopes: fc.Arbitrary<UnsignedEnvelope> = fc
   )
   .map((envelope) => ({ from: alice.agentId, ...envelope }))
 
-/** Every way to change one member of an envelope: change it, remove it, add one. `others` has the other value of each member. */
+/** Every way to change one member of an envelope: change its value, remove it, add one. `others` has another value for each member. */
 export function changes<E extends object>(envelope: E, others: Record<string, JsonValue>): [string, E][] {
   return Object.entries(others).flatMap(([name, other]): [string, E][] => {
     const rest = Object.fromEntries(Object.entries(envelope).filter(([member]) => member !== name)) as E

@@ -34,7 +34,7 @@ const units = fc.oneof(
       const hex = unit.charCodeAt(0).toString(16).padStart(4, '0')
       if (spelling === 'lower') return `\\u${hex}`
       if (spelling === 'upper') return `\\u${hex.toUpperCase()}`
-      // JSON.stringify escapes everything that must be escaped, halves of surrogate pairs too
+      // JSON.stringify escapes everything that must be escaped, including halves of surrogate pairs
       return spelling === 'short' && unit === '/' ? '\\/' : JSON.stringify(unit).slice(1, -1)
     }),
   fc.constantFrom('😀', '\\ud83d\\ude00', '\\uD83D\\uDE00', '\\\\u0041', '\\\\', '\\"'),

@@ -68,7 +68,7 @@ export function montgomeryOf(publicKey: Uint8Array): Buffer {
   return Buffer.from(u.toString(16).padStart(64, '0'), 'hex').reverse()
 }
 
-/** The X25519 form of an Ed25519 secret key: the half of its SHA-512 that becomes the scalar. X25519 clamps it. */
+/** The X25519 form of an Ed25519 secret key: the half of its SHA-512 that becomes the scalar. X25519 clamps this scalar. */
 export function montgomerySecretOf(secretKey: Uint8Array): Buffer {
   return createHash('sha512').update(secretKey).digest().subarray(0, 32)
 }
@@ -101,7 +101,7 @@ function labeledExpand(
   length: number,
 ): Buffer {
   const labeled = Buffer.concat([i2osp(length), Buffer.from('HPKE-v1'), suite, Buffer.from(label), info])
-  return createHmac('sha256', prk).update(labeled).update(Buffer.of(1)).digest().subarray(0, length) // one block is all we need
+  return createHmac('sha256', prk).update(labeled).update(Buffer.of(1)).digest().subarray(0, length) // one block is enough
 }
 
 function i2osp(value: number): Buffer {

@@ -1,8 +1,8 @@
 import type { JsonValue } from '../src/json-value.ts'
 
 /**
- * The reference for `parseIJson`. Parses I-JSON in the slow, obvious way: byte by byte and character by character, directly from
- * RFC 3629, RFC 8259 and spec 2.5.
+ * The reference for `parseIJson`. Parses I-JSON in the slow, obvious way: byte by byte and character by character, directly
+ * from RFC 3629, RFC 8259 and spec 2.5.
  * @returns the value and its text by JSON.stringify, or the reason why it is refused.
  */
 export function referenceIJson(bytes: Uint8Array): { value: JsonValue; text: string } | { refused: string } {

@@ -1,7 +1,7 @@
 /**
- * Places where a test can kill or stop the process. `SVC_FAILPOINTS` is a comma-separated list of `<name>=kill[@<n>]` (SIGKILL)
- * and `<name>=stop[@<n>]` (SIGSTOP). The signal is sent when the place is reached, or reached for the n-th time, counted from 1.
- * Only tests set the variable; without it a failpoint is a no-op.
+ * Places at which a test can kill or stop the process. `SVC_FAILPOINTS` is a comma-separated list of `<name>=kill[@<n>]`
+ * (SIGKILL) and `<name>=stop[@<n>]` (SIGSTOP). The signal is sent when the process reaches the place, or reaches it for the
+ * n-th time, counted from 1. Only tests set the variable; without it, a failpoint is a no-op.
  */
 
 const SIGNALS = { kill: 'SIGKILL', stop: 'SIGSTOP' } as const
@@ -14,7 +14,7 @@ interface Armed {
 
 const armed = parseFailpoints(process.env.SVC_FAILPOINTS ?? '')
 
-/** Kills or stops the process here if a test asked for it. Nothing after this call runs then. */
+/** Kills or stops the process here if a test requested it. In that case nothing after this call runs. */
 export function failpoint(name: string): void {
   if (armed.size === 0) return
   const point = armed.get(name)

@@ -32,7 +32,7 @@ const [alice, bob] = [`alice-${today}`, `bob-${today}`]
 /** Starts a mailbox like the configuration of a client, and connects to it. */
 async function connect(name: string, print: (text: string) => void): Promise<Client> {
   const client = new Client({ name: 'example', version: '1' }, { capabilities: { elicitation: { form: {} } } })
-  // The person at the client. This one allows everything.
+  // The person at the client, who allows everything here.
   client.setRequestHandler('elicitation/create', ({ params }) => {
     print(`the person is asked: ${params.message}`)
     return { action: 'accept', content: { confirm: true } }

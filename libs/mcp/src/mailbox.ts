@@ -32,8 +32,8 @@ export interface Mailbox {
   /** The most characters of others' text in one result. */
   readonly resultCharacters: number
   /**
-   * Runs calls that spend units one after the other, in all processes of a state folder. Otherwise two calls that each fit
-   * under a ceiling could together exceed it.
+   * Runs calls that spend units one after another, across all processes of a state folder. Otherwise two calls that each
+   * fit under a ceiling could together exceed it.
    */
   exclusively<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T>
 }

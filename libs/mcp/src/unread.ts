@@ -11,7 +11,7 @@ interface Unread {
 }
 
 export interface UnreadCounter {
-  /** @returns undefined if the service did not answer. A result must not fail because of a count. */
+  /** @returns undefined if the service did not answer. A missing count must not make a result fail. */
   count(signal: AbortSignal): Promise<Unread | undefined>
   /** The next count is read from the service again. */
   forget(): void
@@ -19,7 +19,7 @@ export interface UnreadCounter {
 
 /** A lane is counted up to one page. */
 const MAX_COUNTED = 100
-/** A count is reused for this long, so that several calls in a row ask once. */
+/** A count is reused for this long, so that several calls in a row read it only once. */
 const FRESH_MS = 1_000
 
 export function createUnreadCounter(
@@ -45,7 +45,7 @@ export function createUnreadCounter(
         latest = { atMs, unread }
         return unread
       } catch (error) {
-        // A result must not fail because of its count.
+        // A missing count must not make a result fail.
         if (!signal.aborted) log('unread.failed', { code: explainError(error).code })
         return undefined
       }

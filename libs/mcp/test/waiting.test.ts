@@ -6,7 +6,7 @@ import { readKeyFile } from '../src/store/key-file.ts'
 import { type Fields, overStdio, temporaryFolder, textOf } from './scene.ts'
 import { type Stage, startStage } from './stage.ts'
 
-/** Both agents are without a network for this long. */
+/** Both agents have no network for this long. */
 const CUT_MS = 10_000
 
 let stage: Stage
@@ -31,7 +31,7 @@ test('two agents hold a sealed conversation while the network is cut for ten sec
   await eventually(async () => (await bob.call('whoami')).listens_by === 'stream')
   await proxy.cut()
   const mended = new Promise<void>((resolve) => setTimeout(resolve, CUT_MS)).then(() => proxy.mend())
-  // Repeats the call with one id until there is an answer, as an agent should.
+  // Repeats the call with the same id until there is an answer, as an agent should.
   const answered = (async (): Promise<Fields> => {
     for (;;) {
       const result = await alice.result('send_and_wait', { ...question, timeout_seconds: 55 })
@@ -127,7 +127,7 @@ describe('a wait', () => {
     const sender = await stage.agent()
     const { msg_id } = await sender.client.send({ to: alice.name, body: 'once' })
     expect((await alice.call('wait_for_messages', { timeout_seconds: 30 })).messages).toHaveLength(1)
-    // Another process, as after a crash. The first process does not know if its result was read.
+    // Another process, as after a crash. The first process does not know whether its result was read.
     const { keyPath, name } = alice
     const again = await stage.serve(stack, { keyPath, register: name })
     expect((await again.call('wait_for_messages', { timeout_seconds: 30 })).messages).toMatchObject([

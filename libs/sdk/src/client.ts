@@ -211,7 +211,8 @@ export class AgentClient {
     try {
       return await this.post(await this.compose(draft, options), options)
     } catch (error) {
-      // The clock was corrected after the envelope was composed. The envelope was refused, so a new one is no duplicate.
+      // The clock was corrected after the envelope was composed. The service refused the envelope, so a new one is not a
+      // duplicate.
       const mistimed = error instanceof ApiError && error.code === 'envelope_timestamp_out_of_range'
       if (!mistimed || this.#clock.revision === revision) throw error
       return this.post(await this.compose(draft, options), options)

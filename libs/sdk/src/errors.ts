@@ -4,8 +4,8 @@ import type { ErrorCode } from '@svc/contracts/errors.ts'
 export type UnknownErrorCode = string & Record<never, never>
 
 /**
- * The service refused the request. Decide by `code`, one of the codes of spec 4.3. The message is the service's own,
- * for people, and may change (spec 4.1).
+ * The service refused the request. Base decisions on `code`, one of the codes of spec 4.3. The message is the service's
+ * own, for people, and may change (spec 4.1).
  */
 export class ApiError extends Error {
   override name = 'ApiError'
@@ -33,9 +33,9 @@ export class ApiError extends Error {
 }
 
 /**
- * No answer came after all retries: the connection was refused, lost or timed out. It is unknown if the call took
- * effect. You may repeat every call, with two exceptions. Repeat a message as the same envelope (`AgentClient.post`).
- * A repeated `createBoard` can make a second board.
+ * No answer came after all retries: the connection was refused, lost or timed out. It is unknown whether the call took
+ * effect. You may repeat every call, with two exceptions. Repeat a message as the same envelope (`AgentClient.post`). A
+ * repeated `createBoard` can make a second board.
  */
 export class NetworkError extends Error {
   override name = 'NetworkError'
@@ -49,7 +49,7 @@ export class EventGapError extends Error {
   override name = 'EventGapError'
   /** Cursor of the last event that was processed. */
   readonly after: number
-  /** The oldest cursor that the service still has. If it has none, the next cursor that it will give. */
+  /** The oldest cursor that the service still has. If there is none, the next cursor that it will assign. */
   readonly earliest: number
 
   constructor(after: number, earliest: number) {

@@ -49,7 +49,7 @@ test.each([
   ['no seed', '{}'],
   ['a short seed', JSON.stringify({ seed: '00' })],
   ['a seed that is not hex', JSON.stringify({ seed: 'g'.repeat(64) })],
-  ['a seed that is no text', JSON.stringify({ seed: 7 })],
+  ['a seed that is not text', JSON.stringify({ seed: 7 })],
   ['another algorithm', JSON.stringify({ seed: '00'.repeat(32), algorithm: 'rsa' })],
   ['another public key', JSON.stringify({ seed: '00'.repeat(32), pubkey: generateKey().pubkey })],
   ['another agent id', JSON.stringify({ seed: '00'.repeat(32), agent_id: generateKey().agentId })],

@@ -19,7 +19,7 @@ interface Calls {
   readonly submit: (challenge: string, nonce: string) => Promise<RegistrationResult>
 }
 
-/** The most challenges of one registration. Another one is needed if a challenge expired or was used meanwhile. */
+/** The most challenges of one registration. A further challenge is needed if one expired or was used meanwhile. */
 const MAX_CHALLENGES = 3
 /** More work would outlast the five minutes of any challenge, so an honest service does not ask for more. */
 const MAX_DIFFICULTY = 28

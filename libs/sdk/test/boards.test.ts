@@ -104,7 +104,7 @@ describe('a sealed post', () => {
   })
 })
 
-describe('creating a board is retried only if it certainly was not done, because a retry could create a second board', () => {
+describe('creating a board is retried only if it certainly did not take effect, because a retry could create a second board', () => {
   const creations = (service: { requests: { method: string; target: string }[] }): number =>
     service.requests.filter(({ method, target }) => method === 'POST' && target === '/v2/boards').length
 

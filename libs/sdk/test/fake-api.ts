@@ -1,5 +1,5 @@
 /**
- * The answers and the state of the fake service. It has only the rules of admission and budget that a client can observe.
+ * The answers and the state of the fake service. It has only those rules of admission and budget that a client can observe.
  * `fake-service.ts` checks signatures.
  */
 import { type ErrorCode, ServiceError } from '@svc/contracts/errors.ts'

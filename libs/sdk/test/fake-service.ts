@@ -1,6 +1,6 @@
 /**
  * A small HTTP server that answers like the service, for tests of the SDK and the CLI without the system. It checks
- * signatures in the order of spec 3.5 and the shape of envelopes, and keeps its state in memory. It has only the rules of
+ * signatures in the order of spec 3.5 and the shape of envelopes, and keeps its state in memory. It has only those rules of
  * admission and budget that a client can observe. Tests can inject faults.
  */
 import { hash } from 'node:crypto'
@@ -25,7 +25,7 @@ export type Fault =
   | { kind: 'cut' }
   /** Handles the request, then cuts the connection instead of answering. */
   | { kind: 'lose' }
-  /** Handles the request twice, as if a proxy had sent it again, and gives the second answer. */
+  /** Handles the request twice, as if a proxy had repeated it, and gives the second answer. */
   | { kind: 'double' }
   /** Never answers. */
   | { kind: 'hang' }
@@ -49,7 +49,7 @@ interface FakeOptions {
 export interface FakeService extends AsyncDisposable {
   readonly url: string
   readonly authority: string
-  /** Every request in order of arrival, also those with an injected fault. */
+  /** Every request in order of arrival, including those with an injected fault. */
   readonly requests: SeenRequest[]
   clockOffsetMs: number
   /** Injects these faults, in this order, into the next requests whose `<METHOD> <path>` begins with the given text. */

@@ -120,7 +120,7 @@ describe('spec 13.4: stream() reconnects by itself', () => {
   })
 
   test('when a connection falls silent', async () => {
-    // Answers by the requested cursor, not by the number of the request: on a busy machine a connection may also seem
+    // Answers by the requested cursor, not by the number of the request, because on a busy machine a connection may seem
     // silent before its first event.
     const service = await startService((response, request) =>
       gives([request.url?.endsWith('after=1') ? 2 : 1])(response, request),
@@ -148,7 +148,7 @@ describe('spec 13.4: stream() reconnects by itself', () => {
 })
 
 describe('spec 13.4: EventGapError if the earliest cursor is past the next event', () => {
-  test('at once if the stream began after a cursor', async () => {
+  test('at once, if the stream began after a cursor', async () => {
     const service = await startService(gives([9], 'stays', 9))
     const failure = await take(service.client.stream({ after: 5 }), 1).catch((error: unknown) => error)
     expect(failure).toBeInstanceOf(EventGapError)

@@ -54,7 +54,7 @@ describe('spec 10.1, 11.2: every PUT cancels pending deliveries and costs one un
     expect(await alice.budget()).toMatchObject({ used_units: units })
   })
 
-  test('a PUT that the rate limit refused certainly was not done, so it is retried', async () => {
+  test('a PUT that the rate limit refused certainly did not take effect, so it is retried', async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     service.meet('PUT /v2/webhook', { kind: 'refuse', code: 'rate_limited', retryAfterSeconds: 1 })
@@ -74,7 +74,7 @@ describe('spec 13.2: DELETE and GET are retried', () => {
     const [alice] = await registered(service, 'alice')
     await alice.setWebhook(WEBHOOK)
     service.meet('DELETE /v2/webhook', fault)
-    // A proxy that sends the request twice returns the second answer. It is a final refusal, not a lost answer.
+    // A proxy that repeats the request returns the second answer. That answer is a final refusal, not a lost answer.
     const deleted = alice.deleteWebhook().catch((error: unknown) => error)
     expect(await deleted).toMatchObject(fault.kind === 'double' ? { code: 'not_found' } : { status: 'deleted' })
     await expect(alice.webhook()).rejects.toMatchObject({ code: 'not_found' })

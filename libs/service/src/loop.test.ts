@@ -33,7 +33,7 @@ describe('background work', () => {
     expect(loop.isStalled()).toBe(false)
   })
 
-  test('a pass that hangs is abandoned after 30 s, its signal aborted, and the next one begins', async () => {
+  test('a pass that hangs is abandoned after 30 s, its signal is aborted, and the next pass begins', async () => {
     const signals: AbortSignal[] = []
     const hanging = Promise.withResolvers<boolean>()
     const run = async (signal: AbortSignal): Promise<boolean> => {
@@ -45,7 +45,7 @@ describe('background work', () => {
     expect(signals).toHaveLength(1)
     await vi.advanceTimersByTimeAsync(1)
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, false])
-    // The abandoned pass may end in any way at any time. The loop continues anyway.
+    // The abandoned pass may still end, in any way and at any time. The loop continues anyway.
     hanging.reject(new Error('late'))
     await vi.advanceTimersByTimeAsync(10_000)
     expect(signals).toHaveLength(12)
@@ -75,7 +75,7 @@ describe('background work', () => {
     await loop[Symbol.asyncDispose]()
   })
 
-  test('an abandoned pass that ends after all does not count among those that hang', async () => {
+  test('an abandoned pass that ends after all no longer counts as hanging', async () => {
     const run = (signal: AbortSignal): Promise<boolean> =>
       new Promise((resolve) => signal.addEventListener('abort', () => resolve(false)))
     const loop = startLoop({ ...options, run })
@@ -86,7 +86,7 @@ describe('background work', () => {
     await loop[Symbol.asyncDispose]()
   })
 
-  test('if it is woken during a pass, the next one follows at once', async () => {
+  test('if it is woken during a pass, the next pass follows at once', async () => {
     const first = Promise.withResolvers<boolean>()
     const run = vi.fn(() => (run.mock.calls.length === 1 ? first.promise : Promise.resolve(false)))
     await using loop = startLoop({ ...options, run })
@@ -96,7 +96,7 @@ describe('background work', () => {
     expect(run).toHaveBeenCalledTimes(2)
   })
 
-  test('its end waits for the current pass, whose signal is aborted', async () => {
+  test('disposing waits for the current pass, whose signal is aborted', async () => {
     let signal: AbortSignal | undefined
     const pass = Promise.withResolvers<boolean>()
     const loop = startLoop({
@@ -116,7 +116,7 @@ describe('background work', () => {
     await end
   })
 
-  test('work that passes started is ended after the last pass', async () => {
+  test('work that passes have started ends after the last pass', async () => {
     const steps: string[] = []
     const pass = Promise.withResolvers<boolean>()
     const loop = startLoop({

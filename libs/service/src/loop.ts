@@ -7,10 +7,10 @@ interface LoopOptions {
   /** Pause after a pass that leaves no work, in milliseconds. */
   intervalMs: number
   /**
-   * Makes one pass. It must be safe on many replicas at once, and so beside an earlier pass that was abandoned. If it throws, the
-   * error is logged and the next pass follows after a backoff; an error never ends the loop.
+   * Makes one pass. It must be safe on many replicas at once, and therefore also beside an earlier pass that was abandoned.
+   * If it throws, the error is logged and the next pass follows after a backoff; an error never ends the loop.
    * @param signal aborted when the loop must end, or when the pass is abandoned.
-   * @returns true if more work is waiting. Then the next pass follows at once.
+   * @returns true if more work is waiting. The next pass then follows at once.
    */
   run: (signal: AbortSignal) => Promise<boolean>
   /** Called once, after the last pass, to end what passes have started. */
@@ -25,19 +25,19 @@ export interface Loop extends AsyncDisposable {
   /** Runs a pass now, or right after the current one. */
   wake(): void
   /**
-   * Whether no pass has ended for the interval plus `STALLED_MS`. A pass that fails has ended: a dependency may be down, and other
-   * work of the service may not need it.
+   * Whether no pass has ended for the interval plus `STALLED_MS`. A failed pass has ended too: a dependency may be down,
+   * and other work of the service may not need it.
    */
   isStalled(): boolean
 }
 
 const MAX_PAUSE_MS = 10_000
 const FIRST_PAUSE_MS = 100
-/** Everything that a pass waits for has a timeout of a few seconds. A pass that takes this long waits for something that is lost. */
+/** Everything that a pass waits for has a timeout of a few seconds. A pass that takes this long waits for an answer that was lost. */
 const HUNG_MS = 30_000
 /** Added to the interval of the loop. */
 const STALLED_MS = 60_000
-/** Maximum number of passes that hang at once, so that the resources they hold are bounded. */
+/** Maximum number of passes that hang at once, because each holds resources. */
 const MAX_HUNG = 3
 
 /**

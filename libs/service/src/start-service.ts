@@ -22,7 +22,7 @@ interface ServiceDeps {
   readonly logger: Logger
   readonly database: Database
   readonly nats: Nats
-  /** Calls the services that this one depends on. */
+  /** For calls to the services that this one depends on. */
   readonly bus: Bus
 }
 
@@ -30,17 +30,20 @@ interface ServiceParts {
   /** The calls that this service answers. */
   endpoints: Endpoint[]
   loops: Loop[]
-  /** Anything else that it runs, e.g. a server. Stopped in reverse order, after the calls and before the loops. */
+  /** Anything else that the service runs, e.g. a server. Stopped in reverse order, after the calls and before the loops. */
   resources?: AsyncDisposable[]
 }
 
 interface ServiceOptions {
-  /** Also the name of its queue group, its schema and its role. */
+  /** The name of the service, and also of its queue group, its schema and its role. */
   name: string
   config: ConnectionConfig & { poolSize?: number }
-  /** Its folder `database`. The schema must have all of it before the service takes a call; a later release may have added more. */
+  /**
+   * The service's folder `database`. The schema must contain all of it before the service takes a call; a later release may
+   * have added more.
+   */
   schemaDir: URL
-  /** Builds the service's own parts, before it takes its first call. */
+  /** Builds the service's own parts, before the service takes its first call. */
   build: (deps: ServiceDeps) => Promise<ServiceParts> | ServiceParts
 }
 
@@ -105,8 +108,8 @@ export async function startService({ name, config, schemaDir, build }: ServiceOp
 }
 
 /**
- * Waits for the schema. A process that starts during its migration gets no work from NATS until then, and its readiness probe
- * fails, so the previous release goes on working (docs/operating/upgrade.md).
+ * Waits for the schema. Until the migration is complete, a process that starts gets no work from NATS and its readiness
+ * probe fails, so the previous release continues to work (docs/operating/upgrade.md).
  */
 async function untilMigrated(database: Database, schema: string, dir: URL, logger: Logger): Promise<void> {
   const files = readSchemaFiles(fileURLToPath(dir), schema)
@@ -123,7 +126,7 @@ async function untilMigrated(database: Database, schema: string, dir: URL, logge
   }
 }
 
-/** How far the clock of the database is ahead of this process's, to within half of the round trip. */
+/** How far the clock of the database is ahead of this process's clock, to within half of the round trip. */
 async function clockOffsetSeconds(database: Database): Promise<number> {
   const sentMs = Date.now()
   const [row] = await database.run(
@@ -132,7 +135,7 @@ async function clockOffsetSeconds(database: Database): Promise<number> {
   return ((row?.ms ?? Number.NaN) - (sentMs + Date.now()) / 2) / 1_000
 }
 
-/** The dependencies that are down now. */
+/** The dependencies that are currently down. */
 async function missing(nats: Nats, database: Database): Promise<string[]> {
   const answers = await database
     .run((sql) => sql`select 1`)

@@ -56,7 +56,7 @@ test('an unhandled error is logged and counted, and drains the process: a call u
   const bus = stack.use(createBus(connection))
   const context = { traceparent: newTraceparent(), deadlineMs: Date.now() + 30_000 }
   expect(await bus.call(release, { operation: 'an-operation', deadline_ms: 0 }, context)).toEqual({})
-  // Everything else has ended, and the process waits for a scrape of the count.
+  // Everything else has ended, and the process waits until the count is scraped.
   await eventually(() => failing.printed().includes('"msg":"draining"'))
   expect(await countUnhandled()).toBe('2')
 

@@ -32,7 +32,7 @@ describe('spec 2.3: an agent id is base58 of SHA-256 of the 32 raw key bytes', (
     )
   })
 
-  test('property: base58 of any 32 bytes is an id and comes back as the same bytes, leading zeros too', () => {
+  test('property: base58 of any 32 bytes is an id and decodes to the same bytes, leading zeros too', () => {
     const padded = fc.tuple(bytes(32), fc.nat(32)).map(([data, zeros]) => data.fill(0, 0, zeros))
     fc.assert(
       fc.property(padded, (data) => {
@@ -44,7 +44,7 @@ describe('spec 2.3: an agent id is base58 of SHA-256 of the 32 raw key bytes', (
     )
   })
 
-  test('property: base58 of another number of bytes is no id', () => {
+  test('property: base58 of another number of bytes is not an id', () => {
     const others = fc.uint8Array({ maxLength: 64 }).filter((data) => data.length !== 32)
     fc.assert(
       fc.property(others, (data) => {
@@ -54,10 +54,10 @@ describe('spec 2.3: an agent id is base58 of SHA-256 of the 32 raw key bytes', (
   })
 
   test.each([
-    ['2^248, the least with 32 bytes', 2n ** 248n, true],
+    ['2^248, the lowest number with 32 bytes', 2n ** 248n, true],
     ['2^248 - 1, which has 31', 2n ** 248n - 1n, false],
-    ['58^43 - 1, the greatest with 43 digits', 58n ** 43n - 1n, true],
-    ['58^43, the least with 44', 58n ** 43n, true],
+    ['58^43 - 1, the highest number with 43 digits', 58n ** 43n - 1n, true],
+    ['58^43, the lowest number with 44 digits', 58n ** 43n, true],
     ['2^256 - 1, the greatest', 2n ** 256n - 1n, true],
     ['2^256, which has 33 bytes', 2n ** 256n, false],
   ])('the bounds: %s', (_, value, valid) => {
@@ -71,11 +71,11 @@ describe('spec 2.3: an agent id is base58 of SHA-256 of the 32 raw key bytes', (
     ['nothing', ''],
     ['a line feed after', `${id}\n`],
     ['a space before', ` ${id}`],
-    ['a zero, which is no digit', `0${id.slice(1)}`],
-    ['a capital O, which is no digit', `O${id.slice(1)}`],
-    ['a capital I, which is no digit', `I${id.slice(1)}`],
-    ['a small l, which is no digit', `l${id.slice(1)}`],
-    ['44 digits that pass 2^256', 'z'.repeat(44)],
+    ['a zero, which is not a digit', `0${id.slice(1)}`],
+    ['a capital O, which is not a digit', `O${id.slice(1)}`],
+    ['a capital I, which is not a digit', `I${id.slice(1)}`],
+    ['a small l, which is not a digit', `l${id.slice(1)}`],
+    ['44 digits above 2^256', 'z'.repeat(44)],
     ['a leading 1 too many', `1${id}`],
     ['a megabyte', '2'.repeat(1_000_000)],
   ])('not an id: %s', (_, text) => {

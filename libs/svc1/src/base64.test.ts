@@ -39,10 +39,10 @@ describe('spec 2.4: base64 is RFC 4648 section 4, padded, canonical', () => {
         return text.slice(0, at) + stray + text.slice(at + stray.length)
       }),
   )
-  test('property: exactly the outputs of encoding decode', () => {
+  test('property: only the outputs of encoding can be decoded', () => {
     fc.assert(
       fc.property(nearly, (text) => {
-        const lax = Buffer.from(text, 'base64') // Buffer ignores characters that it does not know, so only a round trip proves anything
+        const lax = Buffer.from(text, 'base64') // Buffer ignores unknown characters, so only a round trip proves anything
         const expected = lax.toString('base64') === text ? Uint8Array.from(lax) : undefined
         expect(decodeBase64(text)).toEqual(expected)
         expect(base64ByteLength(text)).toBe(expected?.length)

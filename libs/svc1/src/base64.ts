@@ -40,7 +40,7 @@ export function decodeBase64(text: string): Uint8Array | undefined {
   for (let i = 0; at < length; i += 4) {
     const word =
       (valueAt(text, i) << 18) | (valueAt(text, i + 1) << 12) | (valueAt(text, i + 2) << 6) | valueAt(text, i + 3)
-    // with padding, some writes go past the end of the typed array, where they have no effect
+    // with padding, some writes are past the end of the typed array and have no effect
     bytes[at++] = word >> 16
     bytes[at++] = word >> 8
     bytes[at++] = word
@@ -48,7 +48,7 @@ export function decodeBase64(text: string): Uint8Array | undefined {
   return bytes
 }
 
-/** @returns how many bytes the text decodes to, without decoding it; undefined if it is not canonical base64. */
+/** @returns the number of bytes that the text decodes to, without decoding it; undefined if it is not canonical base64. */
 export function base64ByteLength(text: string): number | undefined {
   const { length } = text
   if (length % 4 !== 0) return undefined

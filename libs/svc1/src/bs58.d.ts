@@ -1,4 +1,5 @@
-// bs58 6 ships types, but its `exports` map hides them from ES modules. So this file declares the functions that we use.
+// bs58 6 ships types, but its `exports` map hides them from ES modules. This file therefore declares the functions that we
+// use.
 declare module 'bs58' {
   const base58: {
     encode(bytes: Uint8Array): string

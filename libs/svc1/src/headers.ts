@@ -8,7 +8,7 @@ export const TIMESTAMP_HEADER = 'x-svc-timestamp'
 export const NONCE_HEADER = 'x-svc-nonce'
 
 interface Authorization {
-  /** 32 bytes in base58. No agent with this id need exist. */
+  /** 32 bytes in base58. There may be no agent with this id. */
   readonly agentId: string
   /** 64 bytes, R ‖ S. */
   readonly signature: Uint8Array
@@ -43,7 +43,7 @@ export function parseTimestamp(value: string): number | undefined {
 
 /**
  * Parses X-SVC-Nonce: an even number of hex digits, 32 to 128, in either case (spec 3.2).
- * @returns its 16 to 64 bytes, by which nonces are compared (spec 3.7); undefined for anything else.
+ * @returns its 16 to 64 bytes, because nonces are compared by their bytes (spec 3.7); undefined for anything else.
  */
 export function parseNonce(value: string): Uint8Array | undefined {
   return NONCE_FORM.test(value) ? hexToBytes(value) : undefined

@@ -5,9 +5,9 @@ const NONCE_FORM = /^[\x21-\x7e]{1,128}$/
 const HASH_BITS = 256
 /** 16 decimal digits are enough for every difficulty that can be solved in practice. */
 const COUNTER_DIGITS = 16
-/** Work between two turns of the event loop. Less than a frame, so that a user interface stays responsive. */
+/** Work between two turns of the event loop. Shorter than a frame, so that a user interface stays responsive. */
 const SLICE_MS = 12
-/** Hashes between two reads of the clock, which take about 0.2 ms. */
+/** Hashes between two reads of the clock. They take about 0.2 ms. */
 const HASHES_PER_LOOK = 256
 
 const utf8 = new TextEncoder()
@@ -21,7 +21,7 @@ interface SolveOptions {
 
 export interface SolveProgress {
   readonly hashes: number
-  /** 2^difficulty, the mean number of hashes. Hashes already made do not reduce the expected number of those to come. */
+  /** 2^difficulty, the mean number of hashes. Failed attempts do not reduce the expected number of further ones. */
   readonly expectedHashes: number
 }
 
@@ -36,22 +36,22 @@ export function leadingZeroBits(hash: Uint8Array): number {
 }
 
 /**
- * Whether SHA-256 of `<challenge>:<nonce>` begins with `difficulty` zero bits (spec 5.5).
- * Also false if the nonce is not 1 to 128 characters from 0x21 to 0x7e, as spec 5.5 demands.
+ * Whether SHA-256 of `<challenge>:<nonce>` begins with `difficulty` zero bits (spec 5.5). Also false if the nonce is not 1
+ * to 128 characters from 0x21 to 0x7e, which spec 5.5 requires.
  */
 export function checkWork(challenge: string, nonce: string, difficulty: number): boolean {
   return NONCE_FORM.test(nonce) && leadingZeroBits(sha256(utf8.encode(`${challenge}:${nonce}`))) >= difficulty
 }
 
 /**
- * Finds a nonce that `checkWork` accepts. Works in slices and yields to the event loop between them. 2^18 hashes, the mean at the
- * default difficulty, take about 0.2 s. WebCrypto would be slower, because its calls cost more than the hash. A worker thread
- * would not be faster; it would only keep the slices off the main thread.
+ * Finds a nonce that `checkWork` accepts. Works in slices and yields to the event loop between them. 2^18 hashes, the mean
+ * at the default difficulty, take about 0.2 s. WebCrypto would be slower, because its calls cost more than the hash. A
+ * worker thread would not be faster; it would only keep the slices off the main thread.
  * @param difficulty leading zero bits, 0 to 256. @throws RangeError for another difficulty.
  */
 export async function solveWork(challenge: string, difficulty: number, options: SolveOptions = {}): Promise<string> {
   if (!Number.isInteger(difficulty) || difficulty < 0 || difficulty > HASH_BITS) {
-    throw new RangeError(`the difficulty must be 0 to 256 bits, and is ${difficulty}`)
+    throw new RangeError(`the difficulty must be 0 to 256 bits, but is ${difficulty}`)
   }
   const { signal, onProgress } = options
   const expectedHashes = 2 ** difficulty
@@ -78,8 +78,8 @@ export async function solveWork(challenge: string, difficulty: number, options: 
 }
 
 /**
- * Hashes the challenge with one counter after another. The challenge is hashed only once, and each attempt copies that state, so
- * an attempt hashes one block. Each attempt overwrites the result of the previous one.
+ * Hashes the challenge with one counter after another. The challenge itself is hashed only once. Each attempt copies that
+ * state, so an attempt hashes only one block. Each attempt overwrites the result of the previous one.
  */
 function attempts(challenge: string): () => { hash: Uint8Array; counter: Uint8Array } {
   const prefix = sha256.create().update(utf8.encode(`${challenge}:`))
@@ -108,9 +108,9 @@ function increment(digits: Uint8Array): void {
 }
 
 /**
- * Waits for the next turn of the event loop. Browsers delay timers, by 4 ms if nested and by 1 s in a background tab, but they do
- * not delay messages. Node handles up to 1,000 messages in one turn, so use setImmediate there. The caller must call `close`,
- * because not every browser supports `using` yet.
+ * Waits for the next turn of the event loop. Browsers delay timers, by 4 ms if nested and by 1 s in a background tab, but
+ * they do not delay messages. Node handles up to 1,000 messages in one turn, so Node uses setImmediate. The caller must
+ * call `close`, because not every browser supports `using` yet.
  */
 function createTurns(): { next(): Promise<void>; close(): void } {
   if (typeof setImmediate === 'function') {

@@ -27,7 +27,7 @@ describe('spec 2.2: a public key is ed25519: and 64 hex digits', () => {
     ['63 digits', `ed25519:${KEY.slice(1)}`],
     ['65 digits', `ed25519:${KEY}0`],
     ['66 digits', `ed25519:${KEY}00`],
-    ['a digit that is none', `ed25519:${KEY.slice(1)}g`],
+    ['an invalid digit', `ed25519:${KEY.slice(1)}g`],
     ['a space before', ` ed25519:${KEY}`],
     ['a line feed after', `ed25519:${KEY}\n`],
     ['nothing', ''],
@@ -81,7 +81,7 @@ describe.each(engines)(
       }
     })
 
-    test('bytes that are no point, and other lengths, are refused', () => {
+    test('bytes that are not a point, and other lengths, are refused', () => {
       expect(isPublicKey(encodeScalar(2n))).toBe(false)
       expect(isPublicKey(hex(KEY).subarray(1))).toBe(false)
       expect(isPublicKey(Uint8Array.from([...hex(KEY), 0]))).toBe(false)

@@ -7,8 +7,8 @@ const PUBLIC_KEY_TEXT = /^ed25519:([0-9a-fA-F]{64})$/
 /**
  * Parses `ed25519:<HEX>`, hex in either case (spec 2.2).
  * @param isAllowed checks the 32 bytes: `isPublicKey`, or the same check by another engine.
- * @returns the 32 raw bytes; undefined if the text has another form or the key is not allowed. It throws nothing, because the
- *   caller chooses the error: `invalid_pubkey` at the edge, a typed error in the SDK.
+ * @returns the 32 raw bytes; undefined if the text has another form or the key is not allowed. It does not throw, because
+ * the caller chooses the error: `invalid_pubkey` at the edge, a typed error in the SDK.
  */
 export function parsePublicKey(
   text: string,
@@ -41,7 +41,7 @@ export function isPublicKey(bytes: Uint8Array): boolean {
   return decodePublicKey(bytes) !== undefined
 }
 
-/** The point of a key that `isPublicKey` accepts, else undefined. */
+/** The point of a key that `isPublicKey` accepts; otherwise undefined. */
 export function decodePublicKey(bytes: Uint8Array): Point | undefined {
   if (bytes.length !== PUBLIC_KEY_BYTES) return undefined
   let point: Point

@@ -6,7 +6,7 @@ import type { KeyPair } from './key-pair.ts'
 import { EMPTY_BODY_SHA256, signedString } from './signed-string.ts'
 
 export interface UnsignedRequest {
-  /** As announced in the discovery manifest. */
+  /** The authority that the discovery manifest announces. */
   readonly authority: string
   /** HTTP method in upper case. */
   readonly method: string
@@ -14,9 +14,9 @@ export interface UnsignedRequest {
   readonly target: string
   /** The exact bytes that will be sent; absent if there is no body. */
   readonly body?: Uint8Array | undefined
-  /** Unix seconds; by default, the time of the local clock. A client that corrects its clock by `Date` passes the correct time. */
+  /** Unix seconds; default: the time of the local clock. A client that corrects its clock by `Date` passes the corrected time. */
   readonly timestamp?: number | undefined
-  /** An even number of hex digits, 32 to 128, never used before; by default, 16 random bytes. */
+  /** An even number of hex digits, 32 to 128, never used before; default: 16 random bytes. */
   readonly nonce?: string | undefined
 }
 
@@ -25,7 +25,7 @@ type SignatureHeaders = Record<typeof AUTHORIZATION_HEADER | typeof TIMESTAMP_HE
 const NONCE_BYTES = 16
 const utf8 = new TextEncoder()
 
-/** Signs one request. @returns the three headers to send with it. Sign every retry again, so that its nonce is new (spec 13.2). */
+/** Signs one request. @returns the three headers to send with it. Sign every retry anew, so that its nonce is new (spec 13.2). */
 export function signRequest(key: KeyPair, request: UnsignedRequest): SignatureHeaders {
   const { authority, method, target, body } = request
   const timestamp = String(request.timestamp ?? Math.floor(Date.now() / 1000))

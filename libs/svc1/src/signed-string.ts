@@ -3,7 +3,7 @@ import { bytesToHex } from '@noble/hashes/utils.js'
 
 /** The parts of a request that its signature covers. Source: spec 3.3. */
 interface SignedParts {
-  /** As announced in the discovery manifest, with its port if it has one. */
+  /** The authority that the discovery manifest announces, with its port if it has one. */
   readonly authority: string
   /** HTTP method in upper case. */
   readonly method: string

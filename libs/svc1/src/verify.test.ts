@@ -10,14 +10,14 @@ import { isPublicKey } from './public-key.ts'
 import { signBytes } from './sign.ts'
 import { verifySignature } from './verify.ts'
 
-/** The verdict of the client and of the server with each engine, all with the key rule of spec 2.2. Throws if they differ. */
+/** The verdict of the client, and of the server with each engine, all with the key rule of spec 2.2. Throws if they differ. */
 function agreed({ signature, message, publicKey }: Omit<SignatureVector, 'name'>): boolean {
   const client = verifySignature(signature, message, publicKey)
   const isAllowed = isPublicKey(publicKey)
   for (const engine of engines) {
     expect(engine.isPublicKey(publicKey), `${engine.name} and the client allow the same keys`).toBe(isAllowed)
     const server = isAllowed && verifyRequestNode(signature, message, importPublicKey(publicKey, engine))
-    expect(server, `${engine.name} and the client give one verdict`).toBe(client)
+    expect(server, `${engine.name} and the client give the same verdict`).toBe(client)
   }
   return client
 }
@@ -138,7 +138,7 @@ describe('spec 3.4: S < L, R is not of small order, and its bytes equal the enco
     expect([...bytes]).toEqual([...publicKey])
   })
 
-  test('S = 0 is well formed and does not match', () => {
+  test('S = 0 is well formed, but does not match', () => {
     const signature = Uint8Array.from([...Point.BASE.toBytes(), ...new Uint8Array(32)])
     expect(agreed({ signature, message: new Uint8Array(), publicKey })).toBe(false)
   })

@@ -23,11 +23,12 @@ export function verifySignature(signature: Uint8Array, message: Uint8Array, publ
   const challenge = sha512.create().update(r).update(publicKey).update(message).digest()
   const k = littleEndian(challenge) % ORDER
   const expected = Point.BASE.multiplyUnsafe(s).subtract(a.multiplyUnsafe(k))
-  // An allowed key is in the prime-order subgroup, and so is this point. Of the points of small order, it can only be the identity.
+  // An allowed key is in the prime-order subgroup, and so is this point. Its only possible point of small order is
+  // therefore the identity.
   return !expected.is0() && expected.toBytes().every((byte, index) => byte === r[index])
 }
 
-// A client reads many messages from few senders, and checking a key costs nearly as much as verifying with it.
+// A client reads many messages from few senders, and checking a key costs nearly as much as a verification.
 const POINTS_MAX = 256
 const points = new Map<string, Point>()
 

@@ -13,9 +13,9 @@ function errorOf(work: () => unknown): Error {
 }
 
 test.each([
-  ['JSON that is none', errorOf(() => JSON.parse(SECRET))],
+  ['JSON that is not valid', errorOf(() => JSON.parse(SECRET))],
   ['JSON that breaks off', errorOf(() => JSON.parse(`{"a":"${SECRET} ${'x'.repeat(80)}`))],
-  ['JSON with something behind it', errorOf(() => JSON.parse(`{"a":"${SECRET}"} ${SECRET}`))],
+  ['JSON with trailing text', errorOf(() => JSON.parse(`{"a":"${SECRET}"} ${SECRET}`))],
   ['a row that is refused', Object.assign(new Error('violates check'), { detail: `Failing row contains (${SECRET})` })],
   ['a query', Object.assign(new Error('failed'), { query: 'select', parameters: [SECRET], args: [SECRET] })],
   ['a value', new Error(`invalid input syntax for type uuid: "${SECRET}"`)],

@@ -23,8 +23,8 @@ interface DescribedError {
 }
 
 /**
- * Errors can carry user data: Postgres's detail has the whole row, and JSON.parse quotes the text that it could not
- * read. Such data is removed here, because code that logs an error does not know which kind it has.
+ * Errors can contain user data: Postgres's detail has the whole row, and JSON.parse quotes the text that it could not read.
+ * The data is removed here, because code that logs an error does not know what kind of error it is.
  */
 export function describeError(error: Error): DescribedError {
   const { type, message, stack, code } = pino.stdSerializers.err(error)

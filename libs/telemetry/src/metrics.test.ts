@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 
-// The registry belongs to a process, and test files share one process. This is a separate registry, where nothing is counted
-// yet.
+// The registry belongs to the process, and test files share a process. This is a separate registry, in which nothing is
+// counted yet.
 vi.resetModules()
 const { defineCount, defineDistribution, defineLevel, renderMetrics, startMetrics } = await import('./metrics.ts')
 
@@ -30,7 +30,7 @@ describe('metrics', () => {
     expect(await samples('agentmsg_test_seconds')).toEqual([])
   })
 
-  test('a value that cannot be read is missing: it is not 0, and the others are reported', async () => {
+  test('a value that cannot be read is missing, not 0, and the others are reported', async () => {
     const failing = level.read(() => Promise.reject(new Error('away')))
     byKind.read(() => [
       [{ kind: 'a' }, 1],

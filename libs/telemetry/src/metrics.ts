@@ -1,9 +1,9 @@
 /**
- * The metrics of this process, in one registry: a process is one service, so all counts of its libraries belong to it.
- * Names are `agentmsg_…`, in base units, and every metric has its row in docs/operating/observe.md.
+ * The metrics of this process, in one registry: a process is one service, so all counts of its libraries belong to that
+ * service. Names are `agentmsg_…`, in base units, and every metric has its row in docs/operating/observe.md.
  *
- * The values of a label are few and known beforehand: names of operations, calls, statements, outcomes. Never use an
- * id, a path, an address or any other value that a client can choose (ADR 22).
+ * The values of a label are few and known in advance: names of operations, calls, statements, outcomes. Never use an id, a
+ * path, an address or any other value that a client can choose (ADR 22).
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Logger } from './logger.ts'
@@ -15,7 +15,7 @@ type Labels<Name extends string> = Readonly<Record<Name, string>>
 type Own<Rest extends string> = `agentmsg_${Rest}`
 
 interface Definition<Name extends string> {
-  /** Ends in the unit, if there is one: `_seconds`, `_bytes`. Only a count ends in `_total`. */
+  /** Ends in the unit, if there is one: `_seconds`, `_bytes`. Only a counter's name ends in `_total`. */
   readonly name: Own<string>
   readonly help: string
   readonly labels: readonly Name[]
@@ -31,11 +31,11 @@ interface Distribution<Name extends string> {
   observe(labels: Labels<Name>, value: number): void
 }
 
-/** A present value, read when metrics are scraped. */
+/** A current value, which is read when metrics are scraped. */
 interface Level<Name extends string> {
   /**
-   * @param read May call other processes. If it fails or takes more than 2 s, it reports no value for this scrape,
-   *   which is not the same as 0. Values of several readers under the same labels are added up.
+   * @param read may call other processes. If it fails or takes more than 2 s, this scrape has no value, which is not the
+   * same as 0. The values of several readers with the same labels are added up.
    */
   read(read: () => Readings<Name> | Promise<Readings<Name>>): Disposable
 }
@@ -43,13 +43,13 @@ interface Level<Name extends string> {
 interface Metered {
   readonly service: string
   readonly version: string
-  /** Gets a warning if the value of a metric cannot be read. */
+  /** Called with a warning if the value of a metric cannot be read. */
   readonly logger: Pick<Logger, 'warn'>
 }
 
 type Readings<Name extends string> = readonly (readonly [labels: Labels<Name>, value: number])[]
 
-/** From the time of a batched statement to the longest wait of a client (spec 3.17: 5 s). */
+/** From the duration of a batched statement to the longest wait of a client (spec 3.17: 5 s). */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 const READ_LIMIT_MS = 2_000
 
@@ -90,7 +90,7 @@ export function defineCount<Name extends string = never>({
   labels,
 }: Definition<Name> & { readonly name: Own<`${string}_total`> }): Count<Name> {
   const counter = new Counter({ name, help, labelNames: labels, registers: [registry] })
-  // Without labels there is one series, which exists from the start. With labels, a series starts with its first event.
+  // A metric without labels has one series, which exists from the start. With labels, a series starts with its first event.
   return {
     add: (values, count = 1) => {
       if (isWatched) counter.inc(values, count)

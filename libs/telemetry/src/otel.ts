@@ -37,7 +37,7 @@ const KINDS = {
 /** The exporter itself reads the destination and headers of spans from `OTEL_EXPORTER_OTLP_…`. */
 export function createTracer({ service, version, tracing }: OtelOptions): Tracer {
   const ids = new RandomIdGenerator()
-  // A trace must have the id that the client gets as X-Request-Id, and that id exists before sampling decides.
+  // A trace must have the id that the client gets as X-Request-Id, and that id exists before the sampling decision.
   let nextTraceId: string | undefined
   const provider = new TracerProvider({
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(tracing.ratio) }),
@@ -82,9 +82,9 @@ function asSpan(span: OtelSpan): Span {
     traceparent: `00-${traceId}-${spanId}-01`,
     end(error) {
       if (error !== undefined) {
-        // A refusal is a normal answer, so the span is no error.
+        // A refusal is a normal answer, so the span is not an error.
         if (!isRefusal(error)) span.setStatus({ code: SpanStatusCode.ERROR })
-        // Use our own code or the name of the class. The error's text could contain user data.
+        // Use our own code or the name of the class, because the error's text could contain user data.
         span.setAttribute('error.type', codeOf(error))
       }
       span.end()

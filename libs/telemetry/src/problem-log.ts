@@ -3,7 +3,7 @@ const AGAIN_MS = 60_000
 
 /**
  * Limits the log of an operation that is retried many times a second, perhaps on several servers in turn.
- * @returns a function that calls `log` unless it logged the same text less than a minute ago.
+ * @returns a function that calls `log`, unless it logged the same text less than a minute ago.
  */
 export function sayOnce(log: (text: string) => void): (text: string) => void {
   const saidMs = new Map<string, number>()

@@ -8,20 +8,20 @@ import { defineCount, defineLevel, renderMetrics, startMetrics } from './metrics
 
 /** The probes of a process. Each returns the problems, in words for an operator; [] means that there are none. */
 interface Probes {
-  /** Problems of this process that a restart would solve. Ignores dependencies, since a restart does not bring them back. */
+  /** Problems of this process that a restart would solve. Ignores dependencies, because a restart does not repair them. */
   readonly live: () => readonly string[]
   /** Whether the process should get work now. */
   readonly ready: () => readonly string[] | Promise<readonly string[]>
 }
 
 interface ProcessServer extends AsyncDisposable {
-  /** Undefined if it does not listen. */
+  /** Undefined if the server does not listen. */
   readonly port: number | undefined
   /** Call when the process has started. From now on these probes answer. */
   started(probes: Probes): void
   /** Call when the process stops accepting work. */
   draining(): void
-  /** Logs and counts an unhandled error. This server then closes only after its metrics were scraped once more. */
+  /** Logs and counts an unhandled error. After this, the server closes only when its metrics were scraped once more. */
   noteUnhandled(error: unknown): void
 }
 
@@ -52,16 +52,16 @@ const unhandled = defineCount({
 })
 
 const REQUEST_LIMIT_MS = 5_000
-/** The usual scrape interval. If the process ended before a scrape, its count would raise no alert. */
+/** The usual scrape interval. If the process ended before a scrape, the count would raise no alert. */
 const LAST_SCRAPE_MS = 15_000
-/** A hanging dependency counts as unavailable after this time. Less than a scrape waits for a level (metrics.ts). */
+/** A hanging dependency counts as unavailable after this time. Shorter than a scrape's wait for a value (metrics.ts). */
 const READY_LIMIT_MS = 1_500
 const STARTING = ['starting']
 const DRAINING = ['draining']
 
 /**
- * Serves metrics and probes on a port of their own: `GET /metrics`, and `/live`, `/ready` and `/started`, which answer
- * 200 or 503. Listens before anything else starts and until all else has ended, so that a slow start or a slow drain is
+ * Serves metrics and probes on a separate port: `GET /metrics`, and `/live`, `/ready` and `/started`, which answer 200 or
+ * 503. Listens before anything else starts and until everything else has ended, so that a slow start or a slow drain is
  * visible. Meant for use inside a deployment; reveals nothing about any agent.
  */
 export async function startProcessServer(options: ProcessServerOptions): Promise<ProcessServer> {

@@ -29,7 +29,7 @@ test('an unsampled request is not traced, and passes its trace on', async () => 
   expect(await inSpan('call', { kind: 'client', parent: traceparent }, async (own) => own)).toBe(traceparent)
 })
 
-test('a trace has the id of its request; a batch belongs only to its items’ traces, whichever call began it', async () => {
+test('a trace has the id of its request; a batch belongs only to the traces of its items, whichever call began it', async () => {
   vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', 'http://127.0.0.1:1')
   await using _ = await startTracing({ service: 'test', version: '1', tracing: { ratio: 1, delayMs: 60_000 } })
   const traceparent = newTraceparent()
@@ -51,7 +51,7 @@ test('a collector that does not answer does not delay a drain', async () => {
   await inRootSpan('root', newTraceparent(), {}, async () => {})
   const beganMs = performance.now()
   await tracing[Symbol.asyncDispose]()
-  // Less than the exporter's own timeout of 10 s.
+  // Shorter than the exporter's own timeout of 10 s.
   expect(performance.now() - beganMs).toBeLessThan(8_000)
   silent.closeAllConnections()
   silent.close()

@@ -17,7 +17,7 @@ export async function startTracing(options: {
   const using = useTracer(createTracer({ service, version, tracing }))
   return {
     async [Symbol.asyncDispose]() {
-      // Unsent spans are lost. That is acceptable, because a span can get lost at any time.
+      // Unsent spans are lost. That is acceptable, because a span can be lost at any time.
       const ended = Promise.resolve(using[Symbol.asyncDispose]()).catch(() => {})
       await Promise.race([ended, sleep(LAST_SPANS_MS, undefined, { ref: false })])
     },

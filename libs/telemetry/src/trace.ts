@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 
 /** W3C trace context. The trace id is the request id that clients see in `X-Request-Id`. */
 
-// Draws random bytes for many requests at once, because a draw per request would be among the larger costs of a small
-// request.
+// Draws random bytes for many requests at once, because a separate draw would be a noticeable part of a small request's
+// cost.
 const POOL_BYTES = 24 * 256
 let pool = Buffer.alloc(0)
 let used = 0

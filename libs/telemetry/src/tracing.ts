@@ -1,11 +1,11 @@
 /**
- * Traces: a span for each request, for both ends of each call, for each batch and for each SQL statement. Off unless
- * the standard `OTEL_…` variables name a destination (libs/config, process.ts). When off, OpenTelemetry is not loaded,
- * and the functions here cost one comparison. A span is identified by its traceparent, which crosses NATS with every
- * call, and the outbox as a header. Code without a context of its own (a statement, a batch) finds it in
+ * Traces: a span for each request, for both ends of each call, for each batch and for each SQL statement. Tracing is off
+ * unless the standard `OTEL_…` variables name a destination (libs/config, process.ts). When it is off, OpenTelemetry is not
+ * loaded, and the functions here cost one comparison. A span is identified by its traceparent, which is sent over NATS with
+ * every call, and as a header by the outbox. Code without its own context (a statement, a batch) finds it in
  * `AsyncLocalStorage`.
  *
- * Attributes are names of operations, calls, statements and outcomes, never ids or anything that a client wrote.
+ * Attributes are names of operations, calls, statements and outcomes. They are never ids or anything that a client wrote.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
@@ -15,7 +15,7 @@ interface SpanOptions {
   readonly kind: SpanKind
   /** The traceparent of the parent span. */
   readonly parent: string
-  /** Traceparents of further spans to which it belongs. */
+  /** Traceparents of further spans that this span belongs to. */
   readonly links?: readonly string[]
   readonly attributes?: Readonly<Record<string, string | number>>
 }
@@ -23,7 +23,7 @@ interface SpanOptions {
 /** A started span. */
 export interface Span {
   readonly traceparent: string
-  /** @param error The failure with which it ended, if any. */
+  /** @param error the failure that ended the span, if any. */
   end(error?: unknown): void
 }
 
@@ -73,7 +73,7 @@ export async function inRootSpan<T>(
   return span === undefined ? work(traceparent) : runIn(span, work)
 }
 
-/** Runs the work as a span if its parent is traced. @param work Gets the traceparent for its own calls. */
+/** Runs the work as a span if its parent is traced. @param work gets the traceparent for its own calls. */
 export async function inSpan<T>(
   name: string,
   options: SpanOptions,
@@ -90,7 +90,7 @@ export function startSpan(name: string, options: SpanOptions): Span | undefined 
 
 /**
  * Runs the work of a batch, which belongs to several traces at once. The span's parent is the first of `traces` that is
- * traced; the rest become links. @param name Without a name there is no span, and the first traced context becomes
+ * traced; the others become links. @param name if it is absent there is no span, and the first traced context becomes
  * current.
  */
 export async function inBatchSpan<T>(

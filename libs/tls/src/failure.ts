@@ -1,10 +1,10 @@
-/** Explains a TLS failure to an operator. Waiting solves none of these failures, so each line says what to do. */
+/** Explains a TLS failure to an operator. Waiting does not solve any of these failures, so each line says what to do. */
 interface Server {
   /** E.g. `NATS at nats:4222`. */
   readonly name: string
-  /** The environment variable with the server's URL. */
+  /** The environment variable that has the server's URL. */
   readonly variable: string
-  /** The environment variables that may name a file with the server's authority. */
+  /** The environment variables that can name a file with the server's authority. */
   readonly authorities?: string
 }
 
@@ -31,7 +31,7 @@ export function explainTlsFailure(
   return undefined
 }
 
-/** @param insecure What to write if everybody on the network may read the password. */
+/** @param insecure the text to write if everybody on the network may read the password. */
 export function explainNoTls({ name, variable }: Server, insecure: string): string {
   return `${name} offers no TLS, but ${variable} requires it: turn TLS on there. Write ${insecure} only if everybody on the network may read the password.`
 }
@@ -47,7 +47,7 @@ const UNKNOWN_AUTHORITY = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ])
 
-/** The peer chooses this text, so keep it short, on one line and printable. */
+/** The peer chooses this text, so it is shortened to one printable line. */
 function altNamesOf(error: Error): string {
   const { cert } = error as { cert?: { subjectaltname?: string } }
   return (cert?.subjectaltname ?? 'no names').replace(/[^\x20-\x7e]/g, '?').slice(0, 200)

@@ -3,14 +3,14 @@ import { createSecureContext, getCACertificates, type SecureContext } from 'node
 let authorities: string[] = []
 let context: SecureContext | undefined
 /**
- * Node's list, from which the two variables above were made. Node keeps one list, until `setDefaultCACertificates`
- * replaces it.
+ * The version of Node's list that the two variables above were made from. Node keeps one list until
+ * `setDefaultCACertificates` replaces it.
  */
 let madeFrom: readonly string[] | undefined
 
 /**
- * The trusted authorities: Node's own list, NODE_EXTRA_CA_CERTS, and those of the system, which Node would leave out.
- * Reading them takes about 0.1 s, when the first connection needs them.
+ * The trusted authorities: Node's own list, NODE_EXTRA_CA_CERTS, and those of the system, which Node would leave out. They
+ * are read when the first connection needs them, which takes about 0.1 s.
  */
 export function trustedAuthorities(): string[] {
   const trusted = getCACertificates('default')
@@ -22,7 +22,7 @@ export function trustedAuthorities(): string[] {
   return authorities
 }
 
-/** For a client that shows no certificate. */
+/** For a client without a certificate. */
 export function trustedContext(): SecureContext {
   const ca = trustedAuthorities()
   context ??= createSecureContext({ ca })

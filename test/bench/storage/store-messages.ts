@@ -32,7 +32,7 @@ export async function storeMessages(sql: postgres.Sql, who: Who, total: number):
       ), placed as materialized (
         select d.*, messaging.new_place(expiry, ${RETENTION_SECONDS}) as place, expiry, l.head + row_number() over (partition by d.recipient order by d.n) as position
         from drawn d join messaging.logs l on l.id = d.recipient
-        -- The later ones expire later, over all of the retention: so they lie in as many partitions as in use.
+        -- Later messages expire later, spread over the whole retention, so they fill every partition that is in use.
         cross join lateral (
           select (extract(epoch from now()) + 600 + d.n::float8 / ${total} * (${RETENTION_SECONDS} - 600))::bigint as expiry
         ) x

@@ -36,7 +36,7 @@ export interface SystemStatus {
   /** Null if the service did not answer. */
   readonly outbox: Pick<ReplyOf<typeof inspectOutbox>, 'unpublished' | 'oldest_unpublished_seconds'> | null
   readonly accepted_stream: { messages: number; bytes: number; last_sequence: number } | null
-  /** Measured by one process of the service. */
+  /** Figures of one process of the service. */
   readonly webhooks: ReplyOf<typeof measureWebhooks> | null
   readonly streams: ReplyOf<typeof measureStreams> | null
 }
@@ -136,7 +136,7 @@ async function streamState({ nats }: Operator): Promise<SystemStatus['accepted_s
   const options = { timeout: MEASURE_MS }
   const answer = await nats.connection
     .request(`$JS.API.STREAM.INFO.${ACCEPTED_STREAM}`, undefined, options)
-    // JetStream is away, or NATS itself. The rest of the status is still shown.
+    // JetStream or NATS is unavailable. The rest of the status is still shown.
     .catch(() => undefined)
   const { state } = answer?.json<{ state?: { messages: number; bytes: number; last_seq: number } }>() ?? {}
   return state === undefined ? null : { messages: state.messages, bytes: state.bytes, last_sequence: state.last_seq }

@@ -1,6 +1,6 @@
 /**
  * Verifies the books. Every service verifies its own schema, page by page, each page on one snapshot. Data that several
- * services keep is compared here. This can run while the system works: unfinished operations are not reported as wrong.
+ * services keep is compared here. This can run while the system works: unfinished operations are not reported.
  */
 import {
   type Charge,
@@ -90,8 +90,8 @@ async function readSection(
 }
 
 /**
- * Pages of accounts. The units of today are compared with the sums of all charges of today. The charges are read first, in
- * pages because a ledger can be large, and added up here. A charge that ends between the two reads can make an account look
+ * Pages of accounts. The units of today are compared with the sums of all charges of today. The charges are read first and
+ * added up here, in pages, because a ledger can be large. A charge that ends between the two reads can make an account look
  * wrong, so each suspect is verified once more on one snapshot.
  */
 async function accountPages(
@@ -109,7 +109,7 @@ async function accountPages(
       .filter((account) => !isSum(account, sums.get(account.agent_id)))
       .map(({ agent_id }) => agent_id)
     for (const { agent_id } of today) sums.delete(agent_id)
-    // The rest are charges of today without an account of today.
+    // The remaining sums are charges of today without an account of today.
     if (page.next === null && page.day === day) suspects.push(...sums.keys())
     for (const agent of suspects) {
       signal.throwIfAborted()
@@ -180,7 +180,7 @@ async function chargesPage(ask: Ask, after: string, id: string | null): Promise<
   return { checked: charges.length, wrong: found, next }
 }
 
-/** Every operation that was done has a charge. Only budget knows what it cost then, so the amount is not checked. */
+/** Every operation that was done has a charge. Only budget knows what the operation cost at that time, so the amount is not checked. */
 async function operationsPage(ask: Ask, owner: ChargeOwner, after: string): Promise<Page> {
   const { operations, next } = await ask(listOperations(owner), { after, limit: OPERATIONS_PER_PAGE }, PAGE_MS)
   const { charges } = await ask(judgeCharges, { operations, pairs: [] }, PAGE_MS)

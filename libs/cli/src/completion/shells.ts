@@ -10,7 +10,7 @@ interface Integration {
   line(candidate: Candidate): string
 }
 
-/** Each script asks `svc complete` for candidates, so it stays right when svc is updated. If there are none, it offers files. */
+/** Each script asks `svc complete` for candidates, so it stays correct when svc is updated. If there are none, it offers files. */
 export const INTEGRATIONS: Readonly<Record<Shell, Integration>> = {
   bash: {
     script: `_svc_complete() {

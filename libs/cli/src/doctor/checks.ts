@@ -201,7 +201,7 @@ async function attempt(check: string, run: () => Promise<Finding>): Promise<Find
       return failed(check, `${error.message}: is the service up, and is --url right?`)
     }
     if (error instanceof Error && 'code' in error && error.code === 'ERR_SSL_WRONG_VERSION_NUMBER') {
-      return failed(check, 'what answers there does not speak TLS: give --url http://…')
+      return failed(check, 'the server does not speak TLS: give --url http://…')
     }
     const { sentence } = explainFailure(error)
     // An error of the platform, e.g. of TLS, is not a bug in svc.

@@ -37,7 +37,7 @@ function write(path: string, text: string): void {
   syncFolder(folder)
 }
 
-/** Writes the names in a folder to the disk. Windows does this by itself, and cannot open folders. */
+/** Syncs the names in a folder to the disk. Windows does this by itself, and cannot open folders. */
 export function syncFolder(folder: string): void {
   if (process.platform === 'win32') return
   const handle = openSync(folder, 'r')

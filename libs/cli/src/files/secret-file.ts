@@ -8,7 +8,7 @@ const SECRET_BYTES = 32
 
 /**
  * Reads a secret. Creates the file with a new secret if it does not exist.
- * @returns the text of the file without the line feed at its end.
+ * @returns the text of the file without a trailing line feed.
  * @throws UsageError if the file cannot be read or created.
  */
 export function readSecretFile(path: string, out: Output): string {

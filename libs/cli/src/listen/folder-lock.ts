@@ -50,7 +50,8 @@ function clearStale(lock: string, folder: string): void {
   if (isAlive(Number(pid), start.join(' '))) {
     throw new UsageError(`process ${pid} already listens with ${folder}: stop it, or choose another --state`)
   }
-  // Moved, not removed: only one process can move it. If another process has taken the lock meanwhile, put it back.
+  // Rename it instead of removing it, because only one process can succeed. If another process has taken the lock
+  // meanwhile, put it back.
   const moved = `${lock}.stale.${process.pid}`
   try {
     renameSync(lock, moved)
@@ -73,8 +74,8 @@ function isAlive(pid: number, start: string): boolean {
 }
 
 /**
- * The start time of a process, because process ids are reused. Only Linux tells it without starting a command. On other
- * systems only the id counts.
+ * The start time of a process, needed because process ids are reused. Only Linux tells it without starting a command. On
+ * other systems, only the id is compared.
  */
 function startOf(pid: number): string {
   const stat = read(`/proc/${pid}/stat`)

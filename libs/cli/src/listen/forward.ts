@@ -30,7 +30,7 @@ export function createForwardWork({ url, secret, owner }: ForwardOptions): Work 
             'content-type': 'application/json',
             'x-svc-timestamp': timestamp,
             'x-svc-message-id': id,
-            // All attempts have this id, also those of a later run.
+            // All attempts share this id, including those of a later run.
             'x-svc-delivery-id': hash('sha256', `${owner} ${cursor}`).slice(0, 32),
             ...(signature === undefined ? {} : { 'x-svc-signature': signature }),
           },

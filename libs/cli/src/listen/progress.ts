@@ -4,15 +4,15 @@ import { writeDurably } from '../files/durable-file.ts'
 import { UsageError } from '../io.ts'
 
 /**
- * How far a listener has processed an agent's events. It is a small file, which is synced to the disk before each step goes
- * on. Posts have no acknowledgement, so only this file tells which posts are finished.
+ * How far a listener has processed an agent's events. It is a small file, which is synced to the disk before each further
+ * step. Posts have no acknowledgement, so only this file tells which posts are finished.
  */
 export interface Progress {
   /** Every event up to this cursor is finished, or does not concern this listener. */
   readonly cursor: number
-  /** Whether an event is finished, also one after the cursor. */
+  /** Whether an event is finished. Events after the cursor may be finished too. */
   isFinished(cursor: number): boolean
-  /** Whether the work of an event has succeeded. Then only the acknowledgement is missing. */
+  /** Whether the work of an event has succeeded. Only the acknowledgement is missing then. */
   hasSucceeded(cursor: number): boolean
   /** Keeps the cursor before this event until the event is finished. */
   take(cursor: number): void
@@ -22,7 +22,7 @@ export interface Progress {
   giveBack(cursor: number): void
   succeed(cursor: number): void
   finish(cursor: number): void
-  /** Says that there is nothing to process between the last taken event and this cursor. */
+  /** Records that there is nothing to process between the last taken event and this cursor. */
   pass(cursor: number): void
 }
 
@@ -59,7 +59,7 @@ export async function openProgress(
     throw new UsageError(`${folder} belongs to ${stored.agent_id} at ${stored.authority}: choose another --state`)
   }
   let cursor = stored?.cursor ?? (await begin())
-  /** All events up to this cursor were taken or passed. An earlier run may have finished events after it. */
+  /** All events up to this cursor were taken or skipped. An earlier run may have finished events after it. */
   let reached = cursor
   const taken = new Set<number>()
   const finished = new Set(stored?.finished)

@@ -18,7 +18,7 @@ interface CommandOptions {
   readonly env: Readonly<Record<string, string>>
 }
 
-/** The dead letter gets this many last characters of stderr. */
+/** The dead letter gets at most this many characters from the end of stderr. */
 const MAX_KEPT_CHARACTERS = 4_096
 /** Time between SIGTERM and SIGKILL. */
 const GRACE_MS = 10_000
@@ -39,7 +39,7 @@ export function createCommandWork({ stdout, stderr, env }: Io, options: CommandO
       const input = options.input === 'event' ? `${JSON.stringify({ ...event, opened })}\n` : bodyText(opened?.body)
       let child: ChildProcess
       try {
-        // A process group of its own, so that all processes that the command starts can be killed together.
+        // A separate process group, so that all processes that the command starts can be killed together.
         child = spawn(options.command, { shell: true, detached: process.platform !== 'win32', env: variables })
       } catch (error) {
         return { result: 'failed', reason: `cannot be run: ${(error as Error).message}` }
@@ -110,7 +110,7 @@ function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-/** Metadata of the message. Free text of others, such as the body, is only on the standard input, never in variables. */
+/** Metadata of the message. Free text of others, such as the body, is only on standard input, never in variables. */
 function describe(
   { cursor, kind, message }: Event,
   opened: Opened | undefined,

@@ -54,7 +54,7 @@ export async function workThrough(
   try {
     await read()
   } catch (error) {
-    // If the work of an event failed, report that error, not the abort of the stream that followed from it.
+    // If the work of an event failed, report that error, not the abort of the stream that it caused.
     throw broken.signal.aborted ? broken.signal.reason : error
   } finally {
     await Promise.all(underWay)
@@ -100,7 +100,7 @@ export async function workThrough(
 
   function isWanted({ kind, message }: Event): boolean {
     if (!lanes.includes(kind)) return false
-    // Another program of this agent has acknowledged the message, so it is finished.
+    // Another program of this agent has acknowledged the message, so the message is finished.
     return !(options.handles && message.acked)
   }
 

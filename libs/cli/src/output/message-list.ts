@@ -12,7 +12,7 @@ export interface ReadingOptions {
   readonly verify: string[]
 }
 
-/** Who reads, and whose signatures it can check. */
+/** The reader, and the senders whose signatures it can check. */
 export interface Reader {
   readonly client: AgentClient
   readonly senders: KnownSenders

@@ -65,7 +65,8 @@ export function createOutput(
       if (format !== 'json') return work()
       items = 0
       await work()
-      // Only a complete list is closed. After a failure the output is not valid JSON, so a script notices it.
+      // Only a complete list gets its closing bracket. After a failure the output is not valid JSON, so that a script
+      // notices it.
       stdout.write(items === 0 ? '[]\n' : '\n]\n')
       items = undefined
     },

@@ -5,8 +5,8 @@ const WIDTH = 24
 const REDRAW_MS = 100
 
 /**
- * Shows the proof of work on stderr if stderr is a terminal. The work is random, so its end is not known: the bar shows the
- * probability that it would be done by now.
+ * Shows the proof of work on stderr if stderr is a terminal. The work is random, so its end cannot be predicted. The bar
+ * shows the probability that the work would be done by now.
  */
 export function createProgressBar(
   { stderr }: Pick<Io, 'stderr'>,

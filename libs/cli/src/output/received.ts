@@ -21,7 +21,7 @@ export function addVerifyOption(command: Command): Command {
   return command.option('--verify <name-or-pubkey>', description, collect, [])
 }
 
-/** Adds the keys of these senders to the client. A name is looked up at the service; a public key is taken as given. */
+/** Adds the keys of these senders to the client. A name is looked up at the service; a public key is used as given. */
 export async function learnSenders(
   { signal }: Context,
   client: AgentClient,

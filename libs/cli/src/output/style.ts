@@ -11,7 +11,10 @@ export type Style = keyof typeof CODES
 /** A line with or without a style. Its text passes `visibleText` like all text. */
 export type Line = string | { readonly text: string; readonly style: Style }
 
-/** Whether to colour a stream. A non-empty NO_COLOR disables it. FORCE_COLOR (not 0) enables it. Otherwise terminals get it. */
+/**
+ * Whether to colour a stream. A non-empty NO_COLOR disables colours. FORCE_COLOR (not 0) enables them. Otherwise only
+ * terminals get them.
+ */
 export function isColoured(env: NodeJS.ProcessEnv, stream: Io['stdout'] | Io['stderr']): boolean {
   if ((env.NO_COLOR ?? '') !== '') return false
   const forced = env.FORCE_COLOR ?? ''

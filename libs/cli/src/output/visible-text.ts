@@ -1,7 +1,7 @@
 /**
  * Makes text of others harmless on a terminal. Raw text could move the cursor, change earlier lines, or set the title or
  * the clipboard. Marks of writing direction could make one name look like another. All output for people passes through
- * here. Only visible characters, line feeds and tabs pass unchanged.
+ * this function. Only visible characters, line feeds and tabs pass unchanged.
  */
 const UNSEEN =
   // C0 except tab and line feed, DEL, C1; soft hyphen; marks of direction, line and paragraph separators, invisible

@@ -46,7 +46,7 @@ export function explainError(error: unknown): ExplainedError {
   if (error instanceof NetworkError) {
     return {
       code: 'no_answer',
-      text: 'the service does not answer: it is unavailable. It is unknown if the request took effect. Try again later.',
+      text: 'the service does not answer: it is unavailable. It is unknown whether the request took effect. Try again later.',
     }
   }
   if (error instanceof AnswerError) {

@@ -5,7 +5,7 @@ import { render } from './render.ts'
 
 const NONCE = '0123456789abcdef'
 const fence = createFence(() => NONCE)
-/** Everything that some reader takes for the end of a line. */
+/** Everything that any reader could treat as the end of a line. */
 const LINE_ENDS = ['\n', '\r', '\r\n', '\v', '\f', '\u0085', '\u2028', '\u2029']
 
 describe('a fence', () => {
@@ -33,7 +33,7 @@ describe('a fence', () => {
   test.each([
     ['an escape of a terminal', '\u001b[2J', '\\u{1b}[2J'],
     ['a change of direction', 'a\u202eb', 'a\\u{202e}b'],
-    ['a character of no width', 'a\u200bb', 'a\\u{200b}b'],
+    ['a zero-width character', 'a\u200bb', 'a\\u{200b}b'],
     ['tags that only a model sees', '\u{e0041}', '\\u{e0041}'],
     ['selectors that carry data', 'a\ufe01', 'a\\u{fe01}'],
     ['a filler that has a width but no shape', 'a\u3164', 'a\\u{3164}'],

@@ -11,7 +11,7 @@ export interface Fence {
   wrap(text: string): string
 }
 
-/** Everything that any reader takes for the end of a line, so that no reader sees a line without the nonce. */
+/** Everything that any reader could treat as the end of a line. Every reader then sees the nonce on each line. */
 const LINE_END = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/u
 /**
  * Characters that are invisible or change how their neighbours look: control characters except the tab, line ends, lone
@@ -21,7 +21,7 @@ const LINE_END = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/u
 const INVISIBLE = /(?!\t|\ufe0f)[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu
 /** Each further line adds its nonce and mark to the result, in characters. */
 const LINE_COST = 19
-/** Length of an escaped character, at most. */
+/** The largest length of an escaped character. */
 const INVISIBLE_COST = 9
 
 /** @param makeNonce makes 16 hex digits. Tests pass their own. */
@@ -44,7 +44,7 @@ export function quoted(text: string, maxCharacters = 200): string {
 }
 
 /**
- * The end of an excerpt that has at most `maxCharacters` characters after it is fenced, for any number of lines and invisible
+ * The end of an excerpt that has at most `maxCharacters` characters when fenced, for any number of lines and invisible
  * characters. The excerpt has at least one character, and does not split a surrogate pair.
  */
 export function excerptEnd(text: string, offset: number, maxCharacters: number): number {

@@ -1,7 +1,7 @@
 /** An error for the agent instead of a result. The text contains nothing that others wrote. */
 export class ToolError extends Error {
   override name = 'ToolError'
-  /** Stable, so that the agent can decide by it. */
+  /** Stable, so that the agent can base decisions on it. */
   readonly code: string
 
   constructor(code: string, message: string) {

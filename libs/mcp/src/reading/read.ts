@@ -56,7 +56,7 @@ export function createReader({ client, ownAgentId, senders, sent, requireVerifie
         const { body, verified } = await client.open(envelope, { ...options, signal })
         if (verified && sender !== undefined) return { body, sealed, verified, sender, problem: undefined }
         if (requireVerified) return failed('withheld')
-        // The signature fits a key, but no name is known for this key.
+        // The signature matches a key, but no name is known for this key.
         return { body, sealed, verified: false, sender, problem: 'unknown_sender' }
       } catch (error) {
         if (!(error instanceof VerificationError)) throw error

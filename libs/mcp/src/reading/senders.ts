@@ -12,7 +12,7 @@ export interface KnownAgent {
   readonly name: string
   /** `ed25519:<HEX>`. */
   readonly pubkey: string
-  /** `own`: this agent. `pinned`: stored here since first use. `directory`: the directory's present answer. */
+  /** `own`: this agent. `pinned`: stored here since first use. `directory`: the directory's current answer. */
   readonly source: 'own' | 'pinned' | 'directory'
 }
 
@@ -68,7 +68,7 @@ export function createSenders(
     if (!directory.has(agentId)) readAtMs = Date.now()
   }
 
-  /** Ignores an entry if its id is not the hash of its key, or its name is invalid, because it proves nothing. */
+  /** Ignores an entry whose id is not the hash of its key, or whose name is invalid, because such an entry proves nothing. */
   function remember(agent: Agent): void {
     if (directory.size >= MAX_CACHED || !isAgentName(agent.name) || !isOwnKey(agent)) return
     const { agent_id: agentId, name, pubkey } = agent

@@ -15,7 +15,7 @@ import { ToolError } from '../output/tool-error.ts'
 export interface Asker {
   /**
    * Returns if the person has agreed to exactly this question. An answer is valid only for the question's fingerprint.
-   * @throws NeedsAnswer to ask the person. The client then calls again with the answer.
+   * @throws NeedsAnswer to ask the person. The client then repeats the call with the answer.
    * @throws ToolError `declined`, or `cannot_ask` if the client does not support elicitation.
    */
   confirm(question: Question): Promise<void>
@@ -73,7 +73,7 @@ export function createAsker(server: McpServer, { mcpReq }: ServerContext): Asker
   }
 }
 
-/** The capabilities of the client. Since 2026-07-28 each request has them; earlier versions send them once per connection. */
+/** The capabilities of the client. Since 2026-07-28, each request contains them; earlier versions send them once per connection. */
 function capabilitiesOf(server: McpServer, { envelope }: ServerContext['mcpReq']): ClientCapabilities {
   const ofRequest = envelope as Readonly<Record<string, unknown>> | undefined
   const capabilities = ofRequest?.[CLIENT_CAPABILITIES_META_KEY] as ClientCapabilities | undefined

@@ -53,7 +53,7 @@ export async function obtainConsent(
   return budget
 }
 
-/** Says how much of the content is not shown, and escapes invisible characters, so that the person is not deceived. */
+/** Says how much of the content is not shown, and escapes invisible characters, so that the person is not misled. */
 function contentOf(content: string): string {
   const { length } = [...content]
   const rest = length > SHOWN ? `, and ${length - SHOWN} more characters that are not shown here` : ''

@@ -60,18 +60,15 @@ export async function deliver(mailbox: Mailbox, outgoing: Outgoing, call: Call):
     const result = await postKept(mailbox, outgoing, record, call.signal)
     if (result.msg_id !== record.envelope.id) throw new AnswerError('the answer is about another message')
     const after = await findBudget(mailbox, call.signal)
-    // The client may be gone and not know that the message was accepted. If it repeats the call without an id, it means this
-    // message.
+    // The client may have disconnected without learning that the message was accepted. If it repeats the call without an
+    // id, it means this message.
     if (!call.signal.aborted) keepTold(mailbox, record)
     mailbox.log('sent', { id: record.envelope.id, duplicate: result.duplicate })
     return receiptOf(result, record.envelope, { before: budget, after, isPost: 'boardId' in outgoing.to })
   }, call.signal)
 }
 
-/**
- * The message was accepted, so the caller must learn this even if the disk fails. A repeat without an id then means this
- * message.
- */
+/** The message was accepted, and the caller must learn this even if the disk fails. A repeat without an id then means this message. */
 function keepTold({ sent, log }: Mailbox, record: SentRecord): void {
   try {
     sent.save({ ...record, told: true })
@@ -91,8 +88,8 @@ function findEarlier({ sent }: Mailbox, { id }: Outgoing, fingerprint: string): 
 }
 
 /**
- * Whether the service has accepted the message before. Then a repeat is free and needs no consent. Otherwise policy and
- * consent are checked again, because there may be less to spend now, and the recipient may no longer be a contact.
+ * Whether the service has already accepted the message. A repeat is then free and needs no consent. Otherwise policy and
+ * consent are checked again, because fewer units may be left now, and the recipient may no longer be a contact.
  */
 async function wasAccepted(
   { client }: Mailbox,
@@ -164,7 +161,7 @@ function compose({ client }: Mailbox, outgoing: Outgoing, signal: AbortSignal): 
   return client.compose({ to: address, body, type, id, replyTo, threadId, ttl }, { seal: key, signal })
 }
 
-/** Posts the stored envelope. If it became too old before it was accepted, composes it again with its id. */
+/** Posts the stored envelope. If the envelope became too old before it was accepted, composes a new one with the same id. */
 async function postKept(
   mailbox: Mailbox,
   outgoing: Outgoing,
@@ -190,11 +187,11 @@ function withId(error: unknown, id: string): unknown {
   if (error instanceof ApiError && error.status < 500) return error
   return new ToolError(
     'no_answer',
-    `the service did not answer, so it is unknown if the message was sent. To be sure, call again with the same content and message_id ${id}: that is the same message, never a second one.`,
+    `the service did not answer, so it is unknown whether the message was sent. To be sure, call again with the same content and message_id ${id}: that is the same message, never a second one.`,
   )
 }
 
-/** Size of the payload that is charged (spec 6.5). */
+/** Size of the charged payload (spec 6.5). */
 function payloadBytes(envelope: Envelope): number {
   return 'body_enc' in envelope ? Buffer.from(envelope.body_enc, 'base64').length : bodySize(envelope.body).bytes
 }
@@ -228,7 +225,7 @@ function receiptOf(
   }
 }
 
-/** The budget after an action. Undefined if the service does not answer, because the action has succeeded anyway. */
+/** The budget after an action. Undefined if the service does not answer, because the action has succeeded in any case. */
 export async function findBudget({ client, log }: Mailbox, signal: AbortSignal): Promise<Budget | undefined> {
   try {
     return await client.budget({ signal })
@@ -248,7 +245,7 @@ export function budgetLeft(
   }
 }
 
-/** Equal for two calls that send the same message. Does not include the id. */
+/** Equal for two calls that send the same message. Ignores the id. */
 function fingerprintOf({ to, body, type, seal, replyTo, threadId, ttl }: Outgoing): string {
   const target = 'agent' in to ? to.agent.agentId : to.boardId
   return hash('sha256', JSON.stringify([target, body, type, seal, replyTo ?? null, threadId ?? null, ttl ?? 0]))

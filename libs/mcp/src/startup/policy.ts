@@ -15,7 +15,7 @@ export interface Policy {
 }
 
 /**
- * The effect of a tool. Modes decide by it.
+ * The effect of a tool. Modes allow or forbid tools by this.
  * - `read`: changes nothing at the service.
  * - `own`: changes only what this agent itself receives (acknowledge, block, subscribe).
  * - `trust`: makes another agent a contact.

@@ -70,7 +70,7 @@ export function createRegistration(
       if (isReady) return
       await untilAborted(attemptOnce(), signal)
     },
-    /** @returns whether the key was registered in time. If not, the attempt goes on. @throws StartError, ApiError as `ready`. */
+    /** @returns whether the key was registered in time. If not, the attempt continues. @throws StartError, ApiError like `ready`. */
     async begin() {
       const first = attemptOnce().catch((error: unknown) => {
         if (isForThePerson(error)) throw error

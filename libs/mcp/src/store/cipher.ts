@@ -34,7 +34,7 @@ export function createCipher(key: AgentKey): Cipher {
         const encrypted = content.subarray(NONCE_BYTES + TAG_BYTES)
         return Buffer.concat([decipher.update(encrypted), decipher.final()]).toString('utf8')
       } catch {
-        // Truncated, altered, or encrypted under another key. The caller writes the file anew.
+        // Truncated, altered, or encrypted under another key. The caller rewrites the file.
         return undefined
       }
     },

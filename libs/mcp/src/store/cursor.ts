@@ -3,7 +3,7 @@ import { readIfThere, replaceFile } from './files.ts'
 
 /**
  * The position of this agent in its events, shared by all processes of a state folder. It only moves forward. If two
- * processes move it at the same moment, the smaller value may win. Then events are delivered again, but never lost.
+ * processes move it at the same moment, the smaller value may win. Some events are then delivered again, but none is lost.
  */
 export interface CursorFile {
   /** Cursor of the last event that was processed. Undefined before the first event. */

@@ -42,9 +42,9 @@ export function makeFolder(path: string): void {
 }
 
 /**
- * Writes a file in one step: a reader sees the old content or the new content, never a part, whichever process writes. The
- * file is readable by its owner alone. @throws StateError. @param options `isFlushed: false` if a power failure would lose
- * nothing of value.
+ * Writes a file in one step: a reader sees the old or the new content, never a part, whichever process writes. Only the
+ * owner can read the file. @throws StateError. @param options `isFlushed: false` if a power failure would lose nothing of
+ * value.
  */
 export function replaceFile(path: string, content: string | Uint8Array, { isFlushed = true } = {}): void {
   const temporary = writeTemporary(path, content, isFlushed)
@@ -57,7 +57,7 @@ export function replaceFile(path: string, content: string | Uint8Array, { isFlus
   }
 }
 
-/** Writes a file that must not exist yet, complete from its first moment. @returns false if another process was first. @throws StateError. */
+/** Writes a file that must not exist yet. It appears complete. @returns false if another process was first. @throws StateError. */
 export function createFile(path: string, content: string | Uint8Array): boolean {
   const temporary = writeTemporary(path, content)
   try {
@@ -113,7 +113,8 @@ export function touchFile(path: string): boolean {
  * @throws StateError.
  */
 export function removeIfStill(path: string, content: string): boolean {
-  // Most processes that are late stop here. One that goes on moves a newer file away for a moment, and a third could create one.
+  // Most late processes stop here. A process that continues moves a newer file away for a moment, and a third process could
+  // create the file meanwhile.
   if (readIfThere(path)?.toString('utf8') !== content) return false
   const moved = `${path}.${randomBytes(6).toString('hex')}.tmp`
   try {

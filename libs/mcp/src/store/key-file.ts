@@ -22,8 +22,9 @@ export function readKeyFile(path: string): AgentKey {
 }
 
 /**
- * Reads the key. Creates the file with a new key if it does not exist. Processes that start at one moment get one key.
- * @throws StartError as `readKeyFile`.
+ * Reads the key. Creates the file with a new key if it does not exist. Processes that start at the same moment get the same
+ * key.
+ * @throws StartError like `readKeyFile`.
  */
 export function readOrMakeKeyFile(path: string): AgentKey {
   if (readIfThere(path) === undefined) createFile(path, `${formatKey(generateKey())}\n`)

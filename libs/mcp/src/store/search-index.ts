@@ -37,7 +37,7 @@ interface Content {
 const FILE = 'search'
 const PAGE_SIZE = 100
 const MAX_PAGES = 20
-/** Past this the oldest entries are dropped. */
+/** Beyond this number the oldest entries are dropped. */
 const MAX_ENTRIES = 20_000
 const MAX_TEXT = 4_000
 /** The most characters of all texts. The file is written as a whole and held in memory. */
@@ -90,7 +90,7 @@ export function createSearchIndex(
         for (const message of page.items) await add(message)
         pages += 1
         isExportDone = page.next === ''
-        // The last page has no next cursor, so it is read again next time (spec 13.4).
+        // The last page has no next cursor, so it is read again the next time (spec 13.4).
         if (!isExportDone) exported = page.next
         if (pages >= MAX_PAGES) break
       }
@@ -106,7 +106,7 @@ export function createSearchIndex(
       const kept = before.entries.filter(({ id, expiresAt }) => !found.has(id) && expiresAt > now)
       const entries = [...kept, ...found.values()].sort((a, b) => b.at - a.at || (a.id < b.id ? -1 : 1))
       content = { exported, events, entries: withinBounds(entries) }
-      // The last page was read before, so often nothing is new.
+      // The last page was already read, so it often contains nothing new.
       const isNew =
         exported !== before.exported || events !== before.events || content.entries.length !== before.entries.length
       if (isNew) write(content)

@@ -8,26 +8,26 @@ import { makeFolder, readIfThere, removeFile, removeOldest, replaceFile } from '
 /** A message that this agent composed. */
 export interface SentRecord {
   readonly envelope: Envelope
-  /** The plaintext, because a sender cannot open its own sealed envelope. */
+  /** The plaintext, because the sender of a sealed envelope cannot open it. */
   readonly body: JsonValue
   /** Hash of the caller's request. A request with this id and another fingerprint is a conflict. */
   readonly fingerprint: string
   /** Unix seconds. */
   readonly composedAt: number
-  /** True once the service has accepted the message and the caller knows it. */
+  /** True when the service has accepted the message and the caller knows it. */
   readonly told: boolean
-  /** The agent's last event cursor before the message was sent. A reply has a later one. */
+  /** The agent's last event cursor before the message was sent. A reply has a later cursor. */
   readonly after?: number
 }
 
 /**
  * Messages that this agent composed. Each message has its own encrypted file, so processes do not overwrite each other's
- * messages. Past the bounds the oldest files are removed. Then the plaintext is lost, for this agent too.
+ * messages. Beyond the bounds the oldest files are removed. Their plaintext is then lost, even for this agent.
  */
 export interface SentStore {
   find(id: string): SentRecord | undefined
   save(record: SentRecord): void
-  /** A message of the last day with this fingerprint, if its caller does not know that it was accepted. */
+  /** A message of the last day with this fingerprint whose caller does not know that it was accepted. */
   findUntold(fingerprint: string, nowSeconds: number): SentRecord | undefined
 }
 

@@ -3,16 +3,16 @@ import { createLease } from '../watch/lease.ts'
 
 /** A mutex for all calls of a state folder, in this process and in others. */
 interface Turns {
-  /** Runs the work when no other call holds the turn. Rejects with the signal's reason if it is aborted before. */
+  /** Runs the work when no other call has the turn. Rejects with the signal's reason if the signal is aborted before that. */
   take<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T>
 }
 
-/** Interval between looks while another process has the turn. */
+/** Interval between checks while another process has the turn. */
 const LOOK_MS = 50
 /** Interval between renewals. Well below the lease's `STALE_MS`. */
 const RENEW_MS = 2_000
 
-/** On an overloaded machine a live process may not run for long. It keeps its turn for this time. */
+/** On an overloaded machine, a live process may get no CPU for a while. It keeps its turn for this long. */
 const STUCK_MS = 120_000
 
 /** @param path the file of the lease. */

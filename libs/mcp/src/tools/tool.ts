@@ -127,7 +127,7 @@ function createCall(server: McpServer, context: ServerContext): Call {
   }
 }
 
-/** The client has cancelled the call or is gone, so nobody reads this. */
+/** The client has cancelled the call or disconnected, so nobody reads this. */
 const CANCELLED = { code: 'cancelled', text: 'the call was cancelled.' }
 
 const AWAY: ReadonlySet<string> = new Set(['unavailable', 'no_answer', 'misconfigured'])

@@ -11,7 +11,7 @@ interface HttpSessions extends AsyncDisposable {
   handle(request: Request): Promise<Response>
 }
 
-/** Past this, the session that has been idle for longest is closed. */
+/** Beyond this number, the session that has been idle for longest is closed. */
 const MAX_SESSIONS = 50
 
 interface Session {

@@ -4,14 +4,15 @@ import { StateError } from '../startup/start-error.ts'
 import { createFile, readIfThere, removeIfStill, touchFile, writtenAtMs } from '../store/files.ts'
 
 /**
- * Decides which process of a state folder holds the stream, or the turn to spend. A stalled holder learns only at its next
- * renewal that another process took the lease over. For the stream this is harmless: it only wakes waiting calls, which read
- * the event history. The turn to spend is taken over from a live process only after a long time (turns.ts).
+ * Decides which process of a state folder holds the stream, or has the turn to spend. A stalled holder learns only at its
+ * next renewal that another process took the lease over. For the stream this is harmless, because the stream only wakes
+ * waiting calls, which read the event history. The turn to spend is taken from a live process only after a long time
+ * (turns.ts).
  */
 interface Lease {
   /** Takes the lease, or renews it. @returns false while another process holds it. @throws StateError. */
   take(): boolean
-  /** Like `take`, for timers: returns false also if the file cannot be written. */
+  /** Like `take`, for timers. Also returns false if the file cannot be written. */
   renew(): boolean
   release(): void
 }

@@ -11,18 +11,18 @@ import { createLease } from './lease.ts'
  * the service refuses the stream (`stream_limit`), the process polls. The stream only signals that something has arrived.
  */
 export interface Watcher extends AsyncDisposable {
-  /** Rises when something may have arrived. Read it before you look for mail, and pass it to `changed`. */
+  /** Rises when something may have arrived. Read it before you check for mail, and pass it to `changed`. */
   readonly version: number
   /** Resolves when the version differs from `seen`, or after `ms`. Rejects with the signal's reason. */
   changed(seen: number, ms: number, signal: AbortSignal): Promise<void>
   /** Calls `onChange` at every change until the result is disposed. For clients that subscribe to resources. */
   listen(onChange: () => void): Disposable
-  /** How the process learns of mail now. For `whoami` and tests. */
+  /** How the process currently learns of mail. For `whoami` and tests. */
   readonly mode: 'idle' | 'stream' | 'poll' | 'shared'
 }
 
 interface WatcherTimes {
-  /** Interval between looks at the file of the process that holds the stream. */
+  /** Interval between checks of the file of the process that holds the stream. */
   readonly lookMs: number
   /** Interval between requests if there is no stream. */
   readonly pollMs: number
@@ -108,7 +108,7 @@ export function createWatcher(
     stopped.signal.addEventListener('abort', stop)
     try {
       let cursor = await client.latestCursor({ signal: ended.signal })
-      // Mail may have arrived after a waiting call had looked and before this moment.
+      // Mail may have arrived between the check of a waiting call and this moment.
       tell(cursor)
       while (!ended.signal.aborted) {
         cursor = await stream(cursor, ended.signal)
@@ -128,7 +128,7 @@ export function createWatcher(
     mode = 'stream'
     let cursor = start
     const refused = new AbortController()
-    // Do not wait for room for a stream, because mail may arrive meanwhile. Poll instead.
+    // Do not wait for a free stream, because mail may arrive meanwhile. Poll instead.
     const onRetry = (failure: unknown): void => {
       if (failure instanceof ApiError && failure.status === 429) refused.abort(failure)
     }

@@ -3,9 +3,9 @@ import { AnswerError } from '../errors.ts'
 
 /** Where the log of an agent begins and ends. Undefined if the service did not say. */
 export interface LogEnds {
-  /** The oldest cursor that the service still has. If it has none, the next cursor that it will give. */
+  /** The oldest cursor that the service still has. If there is none, the next cursor that it will assign. */
   readonly earliest: number | undefined
-  /** The last cursor ever given to an event of the agent, even if that event is gone. 0 if there was none. */
+  /** The last cursor ever assigned to an event of the agent, even if that event is gone. 0 if there was none. */
   readonly latest: number | undefined
 }
 

@@ -23,9 +23,7 @@ export interface StreamOptions extends CallOptions {
   readonly onOpen?: ((ends: LogEnds) => void) | undefined
   /** Called before the wait for a reconnect, with the failure that caused it. */
   readonly onRetry?: ((failure: unknown, delayMs: number) => void) | undefined
-  /**
-   * A connection without a byte for this long counts as dead. Default 60,000. The service is silent for at most 15 s.
-   */
+  /** A connection that is silent for this long counts as dead. Default 60,000. The service is silent for at most 15 s. */
   readonly silenceMs?: number | undefined
 }
 
@@ -37,12 +35,9 @@ interface StreamDeps extends Pick<TransportOptions, 'clock' | 'retry' | 'nowMs' 
 const PATH = '/v2/stream'
 const ACCEPT = 'text/event-stream'
 const DEFAULT_SILENCE_MS = 60_000
-/**
- * The most characters of an unfinished event, several times the longest, so that a hostile server cannot fill the
- * memory.
- */
+/** The most characters of an unfinished event, several times the longest event, so that a hostile server cannot fill the memory. */
 const MAX_UNFINISHED_CHARACTERS = 1024 * 1024
-/** If a connection ends after less than this, the next attempt waits. A longer one ended normally. */
+/** If a connection ends sooner than this, the next attempt waits. A longer connection ended normally. */
 const SHORT_MS = 1_000
 /** The most corrections of the clock in a row. One correction is enough, unless somebody sets a clock meanwhile. */
 const MAX_CORRECTIONS = 2
@@ -56,7 +51,7 @@ export async function* readEventStream(
   let cursor = after === 'end' ? await deps.latestCursor({ signal }) : after
   if (!Number.isSafeInteger(cursor) || cursor < 0)
     throw new TypeError("after must be the cursor of an event, 0 or 'end'")
-  // `after: 0` asks for whatever is kept, so a stream from 0 has no gap before its first frame.
+  // `after: 0` requests whatever is kept, so a stream from 0 has no gap before its first frame.
   let isResuming = cursor > 0
   let hasConnected = false
   let failures = 0
@@ -105,7 +100,7 @@ export async function* readEventStream(
       continue
     }
     failures += 1
-    // A stream that was connected once retries for ever. Before that it fails like any call.
+    // A stream that was once connected retries for ever. Before that, it fails like any call.
     const policy = hasConnected ? { ...deps.retry, attempts: Number.POSITIVE_INFINITY } : deps.retry
     const delayMs = delayBeforeRetry(failure, failures, policy, deps.random)
     if (delayMs === undefined) throw failure
@@ -142,7 +137,7 @@ async function* readFrames(
       unfinished = frames.length > 0 ? 0 : unfinished + text.length
       if (unfinished > MAX_UNFINISHED_CHARACTERS)
         throw new AnswerError(`an event of the stream is longer than ${MAX_UNFINISHED_CHARACTERS} characters`)
-      // The timer is off while the reader processes events. A slow reader is not silence.
+      // The timer is off while the reader processes events, because a slow reader is not a silent connection.
       yield* frames.splice(0)
       timer = setTimeout(silent, silenceMs)
     }

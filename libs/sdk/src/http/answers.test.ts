@@ -116,7 +116,7 @@ const CASES: [string, object, object, answers.Shape<unknown>][] = [
 ]
 
 describe.each(CASES)('%s', (_, schema, example, shape) => {
-  test('the example is accepted, also with members that a newer service adds', () => {
+  test('the example is accepted, even with members that a newer service adds', () => {
     expect(() => shape(example)).not.toThrow()
     expect(() => shape(withExtra(example))).not.toThrow()
   })
@@ -130,7 +130,7 @@ describe.each(CASES)('%s', (_, schema, example, shape) => {
   test.each(members.map((path) => [path.join('.')]))('%s is required, with its type', (joined) => {
     const path = joined.split('.')
     expect(() => shape(without(example, path))).toThrow(AnswerError)
-    if (joined.endsWith('body')) return // any JSON
+    if (joined.endsWith('body')) return // `body` may be any JSON
     expect(() => shape(replaced(example, path, { unexpected: 1 }))).toThrow(AnswerError)
   })
 })

@@ -32,7 +32,7 @@ test('a Date that agrees with the clock does not move it', () => {
   expect(clock.nowMs()).toBe(LOCAL)
 })
 
-test('when the clock of the machine is set right, the correction ends', () => {
+test('when the clock of the machine is corrected, the correction ends', () => {
   const clock = createClock(() => LOCAL)
   clock.observe(dateAt(LOCAL + 600_000), LOCAL, LOCAL + 10)
   expect(clock.revision).toBe(1)
@@ -45,7 +45,7 @@ test.each([
   ['no Date', null, 10],
   ['no date', 'yesterday', 10],
   ['an answer that took too long', dateAt(LOCAL + 600_000), 60_000],
-  ['a clock that was set back meanwhile', dateAt(LOCAL + 600_000), -5_000],
+  ['a clock that was set back during the request', dateAt(LOCAL + 600_000), -5_000],
 ])('%s moves nothing', (_, date, roundTripMs) => {
   const clock = createClock(() => LOCAL)
   clock.observe(date, LOCAL, LOCAL + roundTripMs)

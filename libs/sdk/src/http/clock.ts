@@ -12,9 +12,9 @@ export interface Clock {
   observe(date: string | null, sentMs: number, receivedMs: number): void
 }
 
-/** `Date` counts whole seconds, so a smaller difference proves nothing. */
+/** `Date` has whole seconds, so a smaller difference proves nothing. */
 const RESOLUTION_MS = 1_500
-/** After a longer round trip, `Date` says too little about the time now. */
+/** After a longer round trip, `Date` says too little about the current time. */
 const MAX_ROUND_TRIP_MS = 20_000
 
 /** @param localNowMs this machine's clock. */
@@ -30,7 +30,7 @@ export function createClock(localNowMs: () => number = Date.now): Clock {
       const atMs = date === null ? Number.NaN : Date.parse(date)
       const roundTripMs = receivedMs - sentMs
       if (Number.isNaN(atMs) || roundTripMs < 0 || roundTripMs > MAX_ROUND_TRIP_MS) return
-      // Date cuts off half a second on average. Assume that it was written half-way through the round trip.
+      // `Date` drops the fraction, half a second on average. Assume that it was written half-way through the round trip.
       const offered = atMs + 500 - (sentMs + roundTripMs / 2)
       if (Math.abs(offered - offsetMs) <= RESOLUTION_MS + roundTripMs / 2) return
       offsetMs = Math.abs(offered) <= RESOLUTION_MS ? 0 : Math.round(offered)

@@ -11,7 +11,7 @@ export interface ClientOptions {
   readonly key?: AgentKey
   /**
    * The public authority that signatures name, e.g. `agents.example`. By default it is read once from the service's
-   * manifest. Set it if you do not trust the server at `url`: otherwise that server can announce the authority of
+   * manifest. Set it if you do not trust the server at `url`: otherwise, that server could announce the authority of
    * another service, and pass your signed requests on to it.
    */
   readonly authority?: string
@@ -32,7 +32,7 @@ export interface ClientRuntime {
 }
 
 export interface CallOptions {
-  /** Aborts the call. It then rejects with the signal's reason, and it is unknown if it took effect. */
+  /** Aborts the call. The call rejects with the signal's reason, and it is unknown whether it took effect. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -63,8 +63,8 @@ export interface ComposeOptions extends CallOptions {
 }
 
 export interface OpenOptions extends CallOptions {
-  /** The expected sender: a name to look up, or a `pubkey`. Default: a key that this client knows already. */
+  /** The expected sender: a name to look up, or a `pubkey`. Default: a key that this client already knows. */
   readonly sender?: string | undefined
-  /** Open the envelope even if no key of the sender is known. The result then says `verified: false`. Default false. */
+  /** Open the envelope even if no key of the sender is known. The result then has `verified: false`. Default false. */
   readonly allowUnverified?: boolean | undefined
 }

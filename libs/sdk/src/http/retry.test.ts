@@ -23,7 +23,7 @@ test.each([
   ["a proxy's 504", new AnswerError('page', { status: 504 }), true],
   ["a proxy's 429", new AnswerError('page', { status: 429 }), true],
   ['a page with 200', new AnswerError('page', { status: 200 }), false],
-  ['a fault of the caller', new TypeError('no key'), false],
+  ['a mistake of the caller', new TypeError('no key'), false],
 ])('%s', (_, failure, repeated) => {
   expect(delayBeforeRetry(failure, 1, DEFAULT_RETRY, Math.random) !== undefined).toBe(repeated)
 })
@@ -55,7 +55,7 @@ describe('waits', () => {
     )
   })
 
-  test('differ between clients that were refused at one time', () => {
+  test('differ between clients that were refused at the same time', () => {
     const delays = [0, 0.3, 0.9].map((random) =>
       delayBeforeRetry(refusal('rate_limited', 2), 1, DEFAULT_RETRY, () => random),
     )

@@ -19,7 +19,7 @@ export const DEFAULT_RETRY: RetryPolicy = {
   maxRetryAfterSeconds: 30,
 }
 
-/** A proxy answers with one of these statuses if it cannot reach the service now. */
+/** A proxy answers with one of these statuses if it cannot reach the service. */
 const TRANSIENT_STATUSES: readonly (number | undefined)[] = [429, 502, 503, 504]
 
 /**
@@ -37,8 +37,8 @@ const REPEATED_CODES: readonly string[] = [
 /**
  * How long to wait before the next request of a call, or undefined if a retry does not help. Network faults,
  * `REPEATED_CODES` and `TRANSIENT_STATUSES` are retried. The 429s of the budget are not, because they last until midnight.
- * Every nonce is fresh, so `nonce_replayed` means that something on the way sent the request twice. A retry then shows
- * how the first request went, because every call may be repeated.
+ * Every nonce is fresh, so `nonce_replayed` means that something on the way sent the request twice. A retry then shows the
+ * outcome of the first request, because every call may be repeated.
  * @param attempt requests made so far, at least 1.
  * @param random uniform in [0, 1).
  */
@@ -53,7 +53,7 @@ export function delayBeforeRetry(
   const ownMs = ceilingMs * (0.5 + random() / 2)
   const askedSeconds = failure instanceof ApiError ? (failure.retryAfterSeconds ?? 0) : 0
   if (askedSeconds > policy.maxRetryAfterSeconds) return undefined
-  // All clients that were refused in one second get the same Retry-After. The random part spreads their retries.
+  // All clients that were refused within the same second get the same Retry-After. The random part spreads their retries.
   return askedSeconds > 0 ? askedSeconds * 1000 + ownMs / 2 : ownMs
 }
 

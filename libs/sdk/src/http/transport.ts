@@ -25,7 +25,7 @@ export interface Operation<T> {
    * the refusal proves that the earlier request took effect.
    */
   readonly recover?: (refusal: ApiError) => T | undefined
-  /** False if a retry could do it twice. It is then retried only if it certainly was not done. Default true. */
+  /** False if a retry could perform the operation twice. It is then retried only if it certainly did not take effect. Default true. */
   readonly repeatable?: boolean
 }
 
@@ -184,7 +184,7 @@ async function request<T>(
       headers,
       ...(body === undefined ? {} : { body }),
       signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
-      // A signature is valid for one target only. A cached answer would have an old `Date`.
+      // A signature is valid for one target only, so a redirect is not followed. A cached answer would have an old `Date`.
       redirect: 'error',
       cache: 'no-store',
       credentials: 'omit',
@@ -255,7 +255,7 @@ function readAnswer<T>(operation: Operation<T>, response: Response, text: string
     try {
       return operation.shape(value)
     } catch (cause) {
-      // `alsoStatus` may also carry an error of the API. A body without the shape is read as one below.
+      // `alsoStatus` can also come with an error of the API. A body of another shape is read as an error below.
       if (response.ok) throw answerError(operation, response, (cause as Error).message, cause)
     }
   }
@@ -279,7 +279,7 @@ function retryAfterOf(response: Response): number | undefined {
   return value !== null && /^\d{1,9}$/.test(value) ? Number(value) : undefined
 }
 
-/** `fetch` says only "fetch failed". Its cause tells more on some platforms. */
+/** `fetch` says only "fetch failed". On some platforms, its cause has the reason. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error.name === 'TimeoutError') return 'timed out'

@@ -7,7 +7,7 @@ export function sleep(ms: number, signal: AbortSignal | undefined): Promise<void
   return untilAborted(elapsed, signal).finally(() => clearTimeout(timer))
 }
 
-/** Settles as the promise does. Rejects with the signal's reason if the signal is aborted first. */
+/** Settles like the promise. Rejects with the signal's reason if the signal is aborted first. */
 export function untilAborted<T>(promise: Promise<T> | T, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return Promise.resolve(promise)
   return new Promise<T>((resolve, reject) => {

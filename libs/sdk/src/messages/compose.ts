@@ -15,7 +15,7 @@ export interface Draft {
   readonly body: unknown
   /** Default `event`, which does not ask for a reply. */
   readonly type?: EnvelopeType | undefined
-  /** After this many seconds nobody can read the message any more. 0 or absent: as long as the service keeps messages. */
+  /** After this many seconds the message can no longer be read. 0 or absent: as long as the service keeps messages. */
   readonly ttl?: number | undefined
   /** Id of the message that this one replies to. It must be live, and of these two agents or this board. */
   readonly replyTo?: string | undefined
@@ -61,7 +61,7 @@ export async function composeEnvelope(draft: Draft, { key, address, nowMs, sealF
   return sealEnvelope(envelope, sealFor, key.secretKey)
 }
 
-/** The body as the recipient will read it, e.g. a Date as its text. Refuses a body that the service would refuse. */
+/** The body as the recipient will read it, e.g. a Date as text. Refuses a body that the service would refuse. */
 function jsonOf(body: unknown): JsonValue {
   const text = JSON.stringify(body)
   if (text === undefined) throw new TypeError('the body is not JSON')

@@ -13,7 +13,7 @@ export interface KeyBook {
   add(pubkey: string): string
 }
 
-/** Past this the oldest key is dropped, so that a client that looks up many agents does not grow for ever. */
+/** Beyond this number the oldest key is dropped, so that the memory of a client that looks up many agents stays bounded. */
 const MAX_KEYS = 10_000
 
 export function createKeyBook(): KeyBook {

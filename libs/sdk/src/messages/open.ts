@@ -54,7 +54,7 @@ async function decrypt(envelope: SealedEnvelope, key: AgentKey | undefined): Pro
   }
 }
 
-/** False also for an envelope without a canonical form, e.g. with a lone surrogate that a service let pass. */
+/** Also false for an envelope without a canonical form, e.g. with a lone surrogate that a service accepted. */
 function isSignedBy(envelope: SignedEnvelope, publicKey: Uint8Array): boolean {
   try {
     return verifyEnvelope(envelope, publicKey)

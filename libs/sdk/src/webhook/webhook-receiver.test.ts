@@ -132,7 +132,7 @@ describe('spec 10.8: the receiver detects duplicates, and answers 2xx only after
     expect(taken).toEqual(['msg-0001', 'msg-0002'])
   })
 
-  test('concurrent requests for one message: one is processed, the others wait for its end', async () => {
+  test('concurrent requests for one message: one is processed, the others wait for its result', async () => {
     const gate = Promise.withResolvers<void>()
     let calls = 0
     const { post } = startHandler({
@@ -148,7 +148,7 @@ describe('spec 10.8: the receiver detects duplicates, and answers 2xx only after
     expect(calls).toBe(1)
   })
 
-  test('a message that failed is answered 500, and processed when it comes again', async () => {
+  test('a failed message is answered 500, and is processed when it comes again', async () => {
     let failing = true
     const { post } = startHandler({
       onMessage: () => {

@@ -132,7 +132,7 @@ export function createWebhookHandler({
     }
   }
 
-  /** Concurrent requests for one message share one call of `take`, so that none slips past the duplicate check. */
+  /** Concurrent requests for one message share one call of `take`, so that none bypasses the duplicate check. */
   function takeOnce(delivery: WebhookDelivery): Promise<number> {
     const { messageId } = delivery
     const before = underWay.get(messageId)

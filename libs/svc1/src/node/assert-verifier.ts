@@ -11,8 +11,8 @@ interface Known {
   readonly valid: boolean
 }
 
-// The key of RFC 8032, section 7.1, test 1. Its secret is public, so we can make signatures on both sides of every rule of spec
-// 3.4. assert-verifier.test.ts checks that `verifySignature` gives the same verdicts.
+// The key of RFC 8032, section 7.1, test 1. Its secret is public, so signatures can be made on both sides of every rule of
+// spec 3.4. assert-verifier.test.ts checks that `verifySignature` gives the same verdicts.
 const KEY = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
 const MESSAGE = '53564331'
 
@@ -74,8 +74,8 @@ const KNOWN: readonly Known[] = [
     valid: false,
   },
   {
-    // ed25519-speccheck, case 0. In production a key of small order is refused earlier (spec 2.2). A runtime that accepts this
-    // signature is older than Node 24.19, and this service was not tested on it.
+    // ed25519-speccheck, case 0. In production, a key of small order is refused earlier (spec 2.2). A runtime that accepts
+    // this signature is older than Node 24.19, and this service was not tested on it.
     about: 'a key of small order',
     publicKey: 'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa',
     signature:
@@ -85,7 +85,7 @@ const KNOWN: readonly Known[] = [
   },
 ]
 
-// The last four are the key of the RFC, with a point of order 8, 4 or 2 added, and unchanged.
+// The last four are the key of the RFC: with a point of order 8, 4 or 2 added, and unchanged.
 const KNOWN_KEYS: readonly { readonly about: string; readonly publicKey: string; readonly allowed: boolean }[] = [
   { about: 'the identity as a key', publicKey: `01${'00'.repeat(31)}`, allowed: false },
   { about: 'a key whose y is not reduced', publicKey: `ee${'ff'.repeat(30)}7f`, allowed: false },
@@ -109,8 +109,9 @@ const KNOWN_KEYS: readonly { readonly about: string; readonly publicKey: string;
 ]
 
 /**
- * Checks that this process's engine obeys spec 2.2 and 3.4. Call it once, before the first request is accepted. The signatures
- * and keys that an engine accepts have changed between versions of Node, OpenSSL and libsodium. Takes a few milliseconds.
+ * Checks that this process's engine obeys spec 2.2 and 3.4. Call it once, before the first request is accepted. The set of
+ * signatures and keys that an engine accepts has changed between versions of Node, OpenSSL and libsodium. Takes a few
+ * milliseconds.
  * @param engine for tests.
  * @throws Error that names every rule the engine breaks.
  */

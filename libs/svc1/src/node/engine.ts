@@ -1,6 +1,7 @@
 /**
- * The Ed25519 implementation on Node: libsodium if its binary can be loaded, else node:crypto and JavaScript. Both give the same
- * verdict on every key and signature (spec 2.2, 3.4); docs/adr/0011-libsodium-checks-keys-and-signatures.md has the figures.
+ * The Ed25519 implementation on Node: libsodium if its binary can be loaded, otherwise node:crypto and JavaScript. Both
+ * give the same verdict on every key and signature (spec 2.2, 3.4); docs/adr/0011-libsodium-checks-keys-and-signatures.md
+ * has the figures.
  */
 import { createPublicKey, verify } from 'node:crypto'
 import { createRequire } from 'node:module'
@@ -34,8 +35,8 @@ export const NODE_ENGINE: Engine = {
 }
 
 /**
- * libsodium 1.0.21. Earlier versions accept keys of mixed order (CVE-2025-69277), and its development branch verifies with the
- * cofactor: `assertVerifier` refuses both.
+ * libsodium 1.0.21. Earlier versions accept keys of mixed order (CVE-2025-69277), and the development branch verifies with
+ * the cofactor. `assertVerifier` refuses both.
  */
 export function createSodiumEngine(library: typeof sodium): Engine {
   return {

@@ -1,4 +1,5 @@
-// sodium-native ships no types, and the published types are for version 2. So this file declares the functions that we use.
+// sodium-native ships no types, and the published types are for version 2. This file therefore declares the functions that
+// we use.
 declare module 'sodium-native' {
   const sodium: {
     /** Whether the 32 bytes are the canonical encoding of a point of the prime-order subgroup other than the identity. */

@@ -14,8 +14,8 @@ export function parsePublicKeyNode(text: string): Uint8Array | undefined {
 }
 
 /**
- * Imports a key into the engine of this process. Callers may cache the result: an agent id is the hash of its key, so a cached
- * key never goes stale.
+ * Imports a key into the engine of this process. Callers may cache the result: an agent id is the hash of its key, so a
+ * cached key never goes stale.
  * @param publicKey 32 bytes that `parsePublicKey` accepted, now or at registration. They are not checked again here.
  * @param engine for tests.
  * @throws RangeError if the length is wrong.

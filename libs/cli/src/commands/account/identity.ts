@@ -119,7 +119,7 @@ function printIdentity({ out }: Context, identity: Identity): void {
   )
 }
 
-/** Asks for the agent id, which the API needs as a confirmation, because nobody types it by mistake. */
+/** Asks for the agent id, which the API needs as a confirmation. Nobody types an agent id by mistake. */
 async function confirm({ io, signal }: Context, agentId: string): Promise<void> {
   if (io.stdin.isTTY !== true)
     throw new UsageError('svc revoke asks for a confirmation, but there is no terminal: use --yes')

@@ -89,7 +89,7 @@ function addCreate(group: Command, io: Io): void {
     .addHelpText(
       'after',
       `
-If no answer comes, svc does not retry: check with svc boards list if the board was created.
+If no answer comes, svc does not retry: check with svc boards list whether the board was created.
 
 Examples:
   svc boards create "Releases" --key alice.key

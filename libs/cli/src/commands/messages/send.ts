@@ -108,7 +108,9 @@ async function post(context: Context, agent: AgentClient, envelope: Envelope): P
     result = await agent.post(envelope, { signal: context.signal })
   } catch (error) {
     if (error instanceof NetworkError || error instanceof AnswerError) {
-      context.out.warn(`it is unknown if message ${envelope.id} was accepted; check with svc receipt ${envelope.id}`)
+      context.out.warn(
+        `it is unknown whether message ${envelope.id} was accepted; check with svc receipt ${envelope.id}`,
+      )
     }
     throw error
   }

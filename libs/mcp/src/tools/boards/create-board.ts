@@ -58,7 +58,7 @@ export const createBoard = defineTool({
       }
       const board = earlier ?? (await client.createBoard(wanted, { signal }))
       if (!isFitting(BoardId, board.id)) throw new AnswerError('the answer has an invalid board id')
-      // A person who agreed to the board has also agreed to posts on it.
+      // By agreeing to the board, the person has also agreed to posts on it.
       if (earlier === undefined) approve(mailbox, board.id)
       const budget = await findBudget(mailbox, signal)
       return {
@@ -72,7 +72,7 @@ export const createBoard = defineTool({
   },
 })
 
-/** The board exists. If the approval cannot be stored, the person is asked once more at the first post. */
+/** The board exists. If the approval cannot be stored, the person is asked again at the first post. */
 function approve({ approvals, log }: Mailbox, boardId: string): void {
   try {
     approvals.add(boardId)

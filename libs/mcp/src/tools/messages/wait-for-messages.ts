@@ -10,8 +10,8 @@ import { WaitSeconds, waitSecondsOf } from '../wait-seconds.ts'
 const DEFAULT_LIMIT = 10
 
 /**
- * Waits for messages. The cursor is stored on disk, and moves only when the agent calls again. So messages that were
- * delivered to a client that died are delivered again.
+ * Waits for messages. The cursor is stored on disk, and moves only when the agent calls again. Messages that were delivered
+ * to a client that died are therefore delivered again.
  */
 export const waitForMessages = defineTool({
   name: 'wait_for_messages',
@@ -64,7 +64,7 @@ export const waitForMessages = defineTool({
   },
 })
 
-/** Cursors of results that this process has delivered. The file is not moved to them before the next call. */
+/** Cursors of results that this process has delivered. The file moves to them only with the next call. */
 const delivered = new WeakMap<Mailbox, number>()
 
 /** Moves the cursor, because an agent that calls again has received the last result. @returns the cursor to continue after. */
