@@ -102,7 +102,7 @@ export interface BodyRule<B> extends BodyDocs {
   readonly read: (parsed: ParsedJson | JsonOutline) => B
 }
 
-/** What an operation declares. Everything else about it follows from this. */
+/** The declaration of an operation. Everything else about the operation follows from it. */
 interface Declaration extends Omit<OperationDocs, 'params' | 'query' | 'body' | 'errors'> {
   readonly keyFrom?: 'body'
   readonly allowRevoked?: true
