@@ -130,7 +130,7 @@ describe('two windows', () => {
     const answer = await acts.openMessage(from, 'requests', 'an answer from bob')
     await answer.getByText('an answer from bob').waitFor()
     await acts.acceptRequest(from)
-    // What was sent is sealed for its recipient, so its sender reads the copy that the browser kept.
+    // A sent message is sealed for its recipient, so its sender reads the copy that the browser kept.
     await acts.goTo(from, 'sent')
     await from.getByText('for bob alone').first().waitFor()
     await checkScreen(from)
