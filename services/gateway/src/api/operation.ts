@@ -98,7 +98,7 @@ export interface RawInput {
 export interface BodyRule<B> extends BodyDocs {
   /** Names of the members that a body may have. */
   readonly names: ReadonlySet<string>
-  /** @throws ServiceError if the body is invalid. Every outline is, because only a body that is too large is read as an outline. */
+  /** @throws ServiceError if the body is invalid, and always for an outline, because only a body that is too large has one. */
   readonly read: (parsed: ParsedJson | JsonOutline) => B
 }
 
