@@ -57,7 +57,7 @@ async function checkScreen(page: Page): Promise<void> {
 const rowsOf = (page: Page, lane: 'inbox' | 'requests'): Locator =>
   page.getByRole('listbox', { name: strings.pages[lane] }).getByRole('option')
 
-/** Opens both streams that bob may have. @returns what ends them. */
+/** Opens both streams that bob may have. @returns a function that ends them. */
 async function holdStreams(): Promise<() => void> {
   const client = new AgentClient({ url: stage.system.urls[0] ?? '', key: bobsKey })
   const held = new AbortController()
