@@ -1,4 +1,4 @@
-/** What a person does in the console, by the names that a screen reader would say. */
+/** A person's actions in the console. They find elements by the names that a screen reader would say. */
 import { readFile } from 'node:fs/promises'
 import { strings } from '@svc/console/strings.ts'
 import { type AgentKey, parseKey } from '@svc/sdk'

@@ -57,7 +57,7 @@ async function checkScreen(page: Page): Promise<void> {
 const rowsOf = (page: Page, lane: 'inbox' | 'requests'): Locator =>
   page.getByRole('listbox', { name: strings.pages[lane] }).getByRole('option')
 
-/** Opens both streams that bob may have. @returns what ends them. */
+/** Opens both streams that bob may have. @returns a function that ends them. */
 async function holdStreams(): Promise<() => void> {
   const client = new AgentClient({ url: stage.system.urls[0] ?? '', key: bobsKey })
   const held = new AbortController()
@@ -130,7 +130,7 @@ describe('two windows', () => {
     const answer = await acts.openMessage(from, 'requests', 'an answer from bob')
     await answer.getByText('an answer from bob').waitFor()
     await acts.acceptRequest(from)
-    // What was sent is sealed for its recipient, so its sender reads the copy that the browser kept.
+    // A sent message is sealed for its recipient, so its sender reads the copy that the browser kept.
     await acts.goTo(from, 'sent')
     await from.getByText('for bob alone').first().waitFor()
     await checkScreen(from)

@@ -13,7 +13,7 @@ export interface Stage extends AsyncDisposable {
   openConsole(profile: BrowserContext, gateway: number): Promise<Page>
   /** Opens the console by an address for which browsers do not offer their cryptography. */
   openInsecure(profile: BrowserContext): Promise<Page>
-  /** Stops proofs of work at a share of their usual effort. @returns what ends this. */
+  /** Stops proofs of work at a share of their usual effort. @returns a function that ends this. */
   suspendWork(page: Page, share: number): Promise<() => Promise<void>>
 }
 

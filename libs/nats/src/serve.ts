@@ -71,7 +71,7 @@ export interface Serving {
   readonly inFlight: number
   /** Takes no more items, and waits until those it has are answered. Other processes of the service take over at once. */
   drain(): Promise<void>
-  /** Resolves with the reason if NATS ends the service. One subscription that the user may not have ends all of them. */
+  /** Resolves with the reason if NATS ends the service. One forbidden subscription ends all subscriptions. */
   readonly failed: Promise<Error>
 }
 

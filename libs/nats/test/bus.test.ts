@@ -62,7 +62,7 @@ describe('a process whose user may not listen to all of its subjects', () => {
     await expect(serving).rejects.toThrow('NATS does not let budget listen to all of its subjects')
   })
 
-  test('but a drain is no failure', async () => {
+  test('but a drain is not a failure', async () => {
     await using h = await startHarness([doubling])
     await h.serving.drain()
     expect(await Promise.race([h.serving.failed, h.serving.drain().then(() => 'drained')])).toBe('drained')

@@ -91,7 +91,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     onnotice: (notice) => options.logger.debug({ notice: notice.message }, 'notice from postgres'),
     connection: {
       application_name: options.application,
-      // A pooler refuses them, and `prepareRoles` has given them to the role.
+      // A pooler refuses these settings, and `prepareRoles` has given them to the role.
       ...(server.isPooled ? {} : { ...SESSION_SETTINGS, ...timeouts(statementTimeoutMs) }),
     },
     types: { bigint: BIGINT_AS_NUMBER },

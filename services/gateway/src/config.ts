@@ -36,9 +36,9 @@ export interface GatewayConfig extends AnnouncedConfig, NatsConfig {
   rate: Rate
   /** On shutdown, how long the gateway keeps listening while it reports that it is not ready. */
   drainSeconds: number
-  /** Requests that are processed at the same time (load.ts). */
+  /** Maximum number of requests in progress (load.ts). */
   maxRequests: number
-  /** Connections of one client address. Connections of trusted proxies do not count (connection-limits.ts). */
+  /** Maximum for one client address. Connections of trusted proxies do not count (connection-limits.ts). */
   maxConnectionsPerClient: number
   /** Challenges and registrations together, per client address. They count against `rate` as well. */
   registrationRate: Rate

@@ -174,7 +174,7 @@ async function listenFor(app: FastifyInstance, { httpHost, httpPort }: GatewayCo
   }
 }
 
-/** Stops listening at once, finishes what was begun, and closes each connection behind its last answer. */
+/** Stops listening at once, finishes what was begun, and closes each connection after its last answer. */
 async function closeApp(app: FastifyInstance, stopListening: () => Promise<void> | undefined): Promise<void> {
   const sweep = setInterval(() => app.server.closeIdleConnections(), IDLE_SWEEP_MS)
   const limit = setTimeout(() => app.server.closeAllConnections(), DRAIN_LIMIT_MS)

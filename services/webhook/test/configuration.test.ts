@@ -46,7 +46,7 @@ describe('spec 10.1, 11.2: PUT, GET and DELETE', () => {
     expect(h.budget.usedBy(agent_id)).toBe(0)
   })
 
-  test('one identity has one webhook, that of the last of many concurrent requests', async () => {
+  test('an identity has one webhook, which the last of many concurrent requests has set', async () => {
     const agent_id = newAgent()
     await Promise.all(Array.from({ length: 20 }, (_, at) => h.set(agent_id, `/many-${at}`)))
     expect((await h.state(agent_id)).url).toContain('/many-')
@@ -56,11 +56,11 @@ describe('spec 10.1, 11.2: PUT, GET and DELETE', () => {
 })
 
 describe('spec 11.2, 11.3: free calls work without budget', () => {
-  test('DELETE and the end by revocation do; PUT does not', async () => {
+  test('DELETE and the removal by a revocation do; PUT does not', async () => {
     const [first, second] = [newAgent(), newAgent()]
     await h.set(first, '/x')
     await h.set(second, '/x')
-    // Settlements after the answer would delay the reading of held reservations, because they wait for the resolver.
+    // Wait for the settlements that follow the answers. Once budget is down, only the resolver could repeat them.
     await eventually(() => h.budget.held === 0)
     await h.budget.down()
     expect(await h.codeOf(deleteWebhook, { agent_id: first })).toBe('ok')

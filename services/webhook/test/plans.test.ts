@@ -29,8 +29,8 @@ test('due jobs are found by an index, whatever their number at one endpoint', as
   expect(many.fetched).toBeLessThan(few.fetched * 1.5)
 
   /**
-   * Fills one endpoint with `count` due jobs, as many later ones, and as many ended ones, adds as many other endpoints,
-   * and runs every statement once.
+   * Fills one endpoint with `count` due jobs, `count` later jobs and `count` ended jobs, adds `count` other endpoints, and
+   * runs every statement once.
    */
   async function readAfter(count: number) {
     const [agentId, configuration] = [`agent-${count}`, randomUUID()]

@@ -21,7 +21,7 @@ export function Shell(): JSX.Element {
   const { page } = route.value
   const main = useRef<HTMLElement>(null)
   const isFirst = useRef(true)
-  // A new page takes the focus, so that keyboards and screen readers go on where it begins.
+  // A new page takes the focus, so that keyboards and screen readers continue at its start.
   useEffect(() => {
     if (!isFirst.current) main.current?.focus()
     isFirst.current = false

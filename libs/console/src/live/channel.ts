@@ -3,7 +3,7 @@ import type { Event } from '@svc/contracts/resources.ts'
 import type { LiveState } from './leader.ts'
 
 export type LiveMessage =
-  /** A tab that has just begun to follow asks where the leader is. */
+  /** A tab that has just begun to follow asks the leader for its state. */
   | { readonly kind: 'hello' }
   | { readonly kind: 'state'; readonly state: LiveState; readonly cursor: number }
   /** The leader has read from `after` to `cursor`. `event` is absent if nothing there is visible to the agent. */

@@ -5,7 +5,7 @@ import type { Reader } from './reader.ts'
 /**
  * - `catching_up`: events that arrived meanwhile are being read.
  * - `live`: events appear as they arrive.
- * - `polling`: the agent has two streams elsewhere (`stream_limit`), so each refused attempt, every few seconds, reads a page.
+ * - `polling`: the agent has two streams elsewhere (`stream_limit`). This tab retries every few seconds, and reads a page each time.
  * - `offline`: the service cannot be reached. Retried with backoff, and at once when the browser is online again.
  * - `stopped`: a retry cannot help. `failure` says why, for example `signer_revoked`.
  */

@@ -12,7 +12,7 @@ import { createReader } from './reader.ts'
 interface LiveOptions {
   readonly client: AgentClient
   readonly agentId: string
-  /** Cursor of the last event that the views know. `client.latestCursor()`, asked before the lists are read, loses nothing. */
+  /** Cursor of the last event that the views know. Get it by `client.latestCursor()` before the lists are read, so no event is lost. */
   readonly after: number
   /** Called for each event after `after`, in order, each once. */
   readonly onEvent: (event: Event) => void
@@ -56,7 +56,7 @@ export function startLive({ client, agentId, after, onEvent, onCursor, onGap }: 
     onGap: (gap) => onGap?.(gap),
   })
 
-  // The lock is free again when this tab ends, in whatever way. The next tab in the queue then leads.
+  // The browser frees the lock however this tab ends. The next tab in the queue then leads.
   navigator.locks
     .request(name, { signal: stopping.signal }, () => {
       isLeading = true

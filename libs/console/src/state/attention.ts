@@ -52,7 +52,7 @@ export async function setNotifications(wanted: boolean): Promise<boolean> {
   return isAllowed
 }
 
-/** Browsers of phones have no notifications of pages, or refuse to make one although the person allowed them. */
+/** Phone browsers have no notifications of pages, or refuse to make one even though the person has allowed it. */
 async function tryNotification(): Promise<boolean> {
   try {
     if ((await Notification.requestPermission()) !== 'granted') return false

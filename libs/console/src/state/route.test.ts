@@ -14,6 +14,6 @@ test.each([
   expect(parseRoute(hash)).toEqual({ page, id })
 })
 
-test('an address comes back, whatever is in it', () => {
+test('an id survives in the address, whatever characters it has', () => {
   expect(parseRoute(hrefOf('write', 'bob/../x#y'))).toEqual({ page: 'write', id: 'bob/../x#y' })
 })

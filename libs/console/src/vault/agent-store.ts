@@ -68,7 +68,7 @@ interface ReadMark {
   readonly beyond?: readonly number[]
 }
 
-/** What records need of an unlocked vault. */
+/** The parts of an unlocked vault that records need. */
 export interface OpenVault {
   readonly vaultId: string
   readonly cipher: Cipher

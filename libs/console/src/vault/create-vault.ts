@@ -162,6 +162,6 @@ function readKey(text: string) {
   try {
     return parseKey(text)
   } catch (cause) {
-    throw new VaultError('not_a_key_file', cause instanceof Error ? cause.message : 'this is no key file')
+    throw new VaultError('not_a_key_file', cause instanceof Error ? cause.message : 'this is not a key file')
   }
 }

@@ -1,4 +1,4 @@
-/** What the console needs of a browser. Check it before anything else, and show a page that says what is missing. */
+/** The browser features that the console needs. Check them before anything else, and show a page that says what is missing. */
 type Missing = 'secure_context' | 'storage' | 'locks' | 'channels'
 
 /**

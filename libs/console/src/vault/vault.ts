@@ -1,5 +1,5 @@
 /**
- * What this browser keeps for its owner: keys of agents and private records, in IndexedDB, encrypted. A random master key
+ * The data that this browser keeps for its owner: keys of agents and private records, encrypted, in IndexedDB. A random master key
  * encrypts every record. The passphrase encrypts only the master key, so changing it is one write. Without the passphrase
  * nothing in the database is readable, neither names nor ids.
  */

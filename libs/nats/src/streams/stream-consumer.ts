@@ -51,7 +51,7 @@ const DRAIN_LIMIT_MS = 1_000
  * is lost, the consumer is gone or the server is silent. A pull that stays open can go silent without notice (ADR 22). The
  * consumer is created if it does not exist, unless others manage it. So it may be lost together with its stream.
  *
- * Events of all pulls arrive over one subscription that outlives them. The package `nats` makes one for each pull. Then an
+ * Events of all pulls arrive over one subscription that outlives them. The package `nats` would make one for each pull. Then an
  * event that is on its way when its pull ends would reach no process until the server's acknowledgement timeout.
  */
 export class StreamConsumer implements AsyncDisposable {

@@ -12,7 +12,7 @@ interface Outflow {
 
 /** The limit of one connection: far more than is ever on its way over a good link. */
 export const MAX_UNCONFIRMED_CHARACTERS: number = 32 * 1024 * 1024
-/** With less than this, the server is not asked for a confirmation. */
+/** Below this amount the server is not asked for a confirmation. */
 const ASKED_FROM_CHARACTERS = 1024 * 1024
 
 const outflows = new WeakMap<NatsConnection, Outflow>()

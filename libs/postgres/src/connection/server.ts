@@ -6,7 +6,7 @@ import type { Options } from 'postgres'
 
 /** URLs that both clients read in the same way: without the parameters that they read differently, and with the TLS options of Node. */
 export interface PostgresServer {
-  /** One for each host. One of them is the primary. */
+  /** One URL for each host. One of the hosts is the primary. */
   readonly urls: readonly [string, ...string[]]
   /** Whether each transaction may run in another session of the server, because a pooler is in between. */
   readonly isPooled: boolean

@@ -3,13 +3,13 @@ import { DEFAULT_PORT } from './server.ts'
 
 /**
  * The sockets of a pool, so that half-open connections can be closed. The driver never gives up a silent connection by itself,
- * and the kernel takes a quarter of an hour. If a machine vanishes, or a router loses its state, every query on such a
- * connection would time out for that long.
+ * and the kernel does so only after a quarter of an hour. If a machine vanishes, or a router loses its state, every query on
+ * its connection would time out for that long.
  */
 interface Sockets extends Disposable {
   /**
    * Makes the sockets for the driver, because its own would be out of reach. The socket is still connecting.
-   * @param at whose turn it is among the hosts. The driver begins with the turn that gave it a connection last (patches/postgres).
+   * @param at the driver's counter, which selects the host. It begins with the value that gave the last connection (patches/postgres).
    */
   readonly connect: (options: DriverOptions, at: number) => Socket
   /**

@@ -18,7 +18,7 @@ interface MigrateOptions {
 const LOCK_RETRY_MS = 50
 const LOCK_WAIT_MS = 60_000
 /**
- * While a statement waits for a table lock, every later statement on the table waits behind it. So it gives up before calls run
+ * While a migration waits for a table lock, every later statement on the table waits behind it. So it gives up before calls run
  * into their deadlines, and before Postgres (`deadlock_timeout`, 1 s) aborts the transaction of a service instead.
  */
 const TABLE_WAIT_MS = 800

@@ -98,11 +98,11 @@ export interface RawInput {
 export interface BodyRule<B> extends BodyDocs {
   /** Names of the members that a body may have. */
   readonly names: ReadonlySet<string>
-  /** @throws ServiceError if the body is invalid. Every outline is, because only a body that is too large is read as an outline. */
+  /** @throws ServiceError if the body is invalid, and always for an outline, because only a body that is too large has one. */
   readonly read: (parsed: ParsedJson | JsonOutline) => B
 }
 
-/** What an operation declares. Everything else about it follows from this. */
+/** The declaration of an operation. Everything else about the operation follows from it. */
 interface Declaration extends Omit<OperationDocs, 'params' | 'query' | 'body' | 'errors'> {
   readonly keyFrom?: 'body'
   readonly allowRevoked?: true

@@ -32,8 +32,8 @@ export function isLarge({ bytes }: RequestBody): boolean {
 }
 
 /**
- * Counts commas and opening brackets. Each value except the outermost one follows one of them, so no value is missed. Those in
- * strings count too. Few texts have many of them, and skipping them would cost more than such a text's wait for its turn.
+ * Counts commas and opening brackets, because every value except the outermost one follows a comma or an opening bracket. Commas
+ * and brackets in strings count too. Few texts have many of them, and to tell them apart would cost more than a wait for a turn.
  */
 function hasManyValues(bytes: Buffer): boolean {
   let values = 1
@@ -122,7 +122,7 @@ function readBytes(request: IncomingMessage, load: Load, upload: Upload): Promis
     }
     upload.cutOff = fail
     request.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken)
-    // The connection may have broken while another gateway was asked about the rate. No further event would report that.
+    // The connection may have broken while this gateway asked another one about the rate. No later event would report that.
     if (request.destroyed) onBroken()
   })
 }

@@ -1,7 +1,7 @@
 /**
  * Returns the gateway that keeps a client's bucket: the one with the highest hash of client and gateway (rendezvous hashing).
- * Gateways that know the same gateways agree without asking each other, and each keeps about as many clients. When a gateway
- * joins or leaves, only the clients that it keeps move.
+ * Gateways that know the same gateways agree without asking each other, and each keeps about the same number of clients. When a
+ * gateway joins or leaves, only the clients that it keeps get another keeper.
  * @param gateways at least one.
  */
 export function keeperOf(client: string, gateways: readonly string[]): string {

@@ -113,7 +113,7 @@ export function settle(bucket: Bucket, settlement: Settlement, nowMs: number, ra
   bucket.fullAtMs = Math.max(fullAtOf(-refused, bucket.fullAtMs, rate), fullAtOf(settlement.level + since, nowMs, rate))
 }
 
-/** There was no answer. Requests asked for are admitted and count as taken, and the next keeper is told about all of them. */
+/** Call this if the keeper does not answer. Counts the requests that it was asked about as taken, for the next report. */
 export function giveUp(bucket: Bucket): void {
   bucket.taken += (bucket.underWay?.taken ?? 0) + (bucket.underWay?.asked ?? 0)
   bucket.underWay = undefined

@@ -37,10 +37,7 @@ const RESERVE_MS = 1_000
 const MAX_PAIRS = 50_000
 
 export function createChargeAhead(bus: Bus): ChargeAhead {
-  /**
-   * Pairs whose last message went straight to the inbox. An entry may be out of date. Messaging decides without it, and
-   * refuses what it must.
-   */
+  /** Pairs whose last message went straight to the inbox. An entry may be out of date: messaging decides by its own data. */
   const familiar = new LRUCache<string, true>({ max: MAX_PAIRS })
   return {
     chargeOf(sender, recipient, { facts, digest }) {

@@ -96,8 +96,8 @@ test.each([
 })
 
 test.each([
-  ['that is alone', '127.0.0.2'],
-  ['that is a trusted proxy', PROXY],
+  ['if it is the only client', '127.0.0.2'],
+  ['if it is a trusted proxy', PROXY],
 ])('a client is always read %s', async (_name, address) => {
   await using server = await startServer()
   if (address === PROXY) await server.open('127.0.0.2').ask('/l1')

@@ -99,8 +99,8 @@ describe('a connection with more requests than any client sends before it reads'
   const connected = ({ socket }: RawConnection) => new Promise((resolve) => socket.once('connect', resolve))
 
   test.each([
-    ['of a client: is reset with all of its connections', '127.0.8.1', true],
-    ['of a trusted proxy: alone is reset', '127.0.9.1', false],
+    ['of a client: all connections of the client are reset', '127.0.8.1', true],
+    ['of a trusted proxy: only that connection is reset', '127.0.9.1', false],
   ])('%s', async (_, address, isExpelled) => {
     const [flooding, other] = [openRaw(port, address), openRaw(port, address)]
     await Promise.all([connected(flooding), connected(other)])

@@ -253,7 +253,7 @@ describe('spec 6.2: to', () => {
   })
 })
 
-describe('spec 7.2: shape, sender and size are found in this order, before messaging is asked', () => {
+describe('spec 7.2: shape, sender and size are checked in this order, before messaging is called', () => {
   const tooLong = { body: 'x'.repeat(LIMITS.dmCharacters) }
   const tooMany = { body: Object.fromEntries(Array.from({ length: 9_000 }, (_, at) => [`n${at}`, 0])) }
   const stranger = () => createKeyPair().agentId

@@ -60,8 +60,8 @@ begin
     pg_catalog.pg_advisory_xact_lock_shared(7305001);
   select s.secret into secret from messaging.id_secret s;
 
-  -- Fast lane for the usual case: one message for the inbox, its id is free, its reservation is valid, and the recipient's
-  -- standing has not changed. The general path below handles every other case.
+  -- Fast lane for the usual case (ADR 10): one message for the inbox, its id is free, its reservation is valid, and the
+  -- recipient's standing has not changed. The general path below handles every other case.
   if cardinality(ids) = 1 and lanes[1] = 'inbox' and not skip_busy then
     select l.head + 1 as next, l.standing_version into log from messaging.logs l where l.id = log_ids[1] for no key update;
     if not found then

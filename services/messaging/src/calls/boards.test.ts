@@ -54,7 +54,7 @@ test('spec 8.2: of many boards only those that are not open are judged', async (
   expect(asked).toMatchObject([{ board_ids: [CLOSED] }, { board_ids: [CLOSED] }])
 })
 
-test('spec 8.2: of many agents, all may read an open board, which is judged once; any other board names those that may', async () => {
+test('spec 8.2: an open board is judged once for many agents, which may all read it; any other board is judged each time', async () => {
   const { asked, boards } = startScene()
   for (let time = 0; time < 2; time += 1) {
     expect(await boards.listReaders(OPEN, ['bob', 'alice'], context)).toEqual(['bob', 'alice'])

@@ -64,7 +64,7 @@ describe('spec 6.9: references stay within the conversation, and threads name a 
     ['a reply to a member of a thread', member, undefined, 'ok'],
     ['a reply elsewhere', other, undefined, 'invalid_reference'],
     ['a thread of the conversation', undefined, same, 'ok'],
-    ['a thread that is no root', undefined, member, 'invalid_reference'],
+    ['a thread that is not a root', undefined, member, 'invalid_reference'],
     ['a thread elsewhere', undefined, other, 'invalid_reference'],
     ['a good reply and a bad thread', same, other, 'invalid_reference'],
     ['a bad reply and a good thread', other, same, 'invalid_reference'],

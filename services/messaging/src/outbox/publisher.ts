@@ -142,7 +142,7 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
     const givenBefore = lastGiven
     try {
       const { lastSequence, isNew } = await stream.publish(events)
-      // A batch of the loop may mix events that the stream has already with new ones. At least one of them is new.
+      // A batch of the loop may mix new events with events that the stream already has. At least one event is new.
       const stored = !isNew ? 0 : by === 'committer' ? events.length : 1
       if (lastSequence < givenBefore + stored) {
         await requeueBehind({ epoch: current, lastSequence: lastSequence - events.length })
@@ -186,7 +186,7 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
     const state = found.length === 0 ? first : await stream.state()
     const requeued = found.length === 0 ? 0 : await requeue(found, state)
     // New events take over the sequences of a lost tail, so find all of the tail before anything is published. Rows of an
-    // older stream can be found at any time; there may be a day of them, which must not hold up new events.
+    // older stream can be found at any time. There may be a day's worth of them, which must not delay new events.
     if (found.length === REQUEUE_ROWS) await requeueBehind(state)
     else epoch = state.epoch
     // A publication may have ended since `state` was read, with a higher sequence. Keep the higher one. Otherwise, if the stream

@@ -101,7 +101,7 @@ describe('the calls of a stream process', () => {
       await revoke('carol', false)
       expect(await ask(h, since)).toMatchObject({ revoked: ['bob'] })
       expect(await ask(h)).toMatchObject({ revoked: [] })
-      await revoke('long-ago', true, 2) // a later version of the mailbox is no new revocation
+      await revoke('long-ago', true, 2) // a later version of the mailbox is not a new revocation
       expect(await ask(h, since)).toMatchObject({ revoked: ['bob'] })
     })
   })

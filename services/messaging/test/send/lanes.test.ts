@@ -102,7 +102,7 @@ function chargesOf(agent: string): string[] {
   return h.charged.filter(({ cost }) => cost.agentId === agent).map(({ outcome }) => outcome)
 }
 
-/** A refused message leaves no charge, and a charge that was made ahead is released. The last charge before it was settled. */
+/** The sender's last charge: on the plain path, the settled one of an earlier message; else the one made ahead, which is released. */
 function lastBefore(lane: string): string {
   return lane === 'plain' ? 'settled' : 'released'
 }

@@ -165,7 +165,7 @@ export async function startHarness({ retentionDays = 30 }: { retentionDays?: num
     return {
       deps,
       async purge() {
-        // A partition that somebody uses at the moment, such as autovacuum, is left for the next pass.
+        // A partition that is in use, for example by autovacuum, is left for the next pass.
         await eventually(async () => {
           while ((await purgeBatch(database, { retentionSeconds })).more) {}
           return (await database.run((sql) => countExpired(sql, retentionSeconds))).partitions === 0

@@ -27,8 +27,8 @@ const ISATAP = [
 
 /**
  * Says whether a request may be sent to an address (spec 10.3; ADR 22). Refuses blocks of IANA's special-purpose
- * registries that are not marked globally reachable, multicast, unassigned addresses, and IPv6 forms of all such IPv4
- * addresses.
+ * registries that are not marked globally reachable. Also refuses multicast addresses, unassigned addresses, and IPv6
+ * addresses that contain a refused IPv4 address.
  * @param text An address as the system's resolver or the URL parser spells it. Any other text is not public.
  */
 export function isPublicAddress(text: string): boolean {

@@ -1,4 +1,4 @@
-/** The delay of each attempt after the one before, in seconds, with one entry per attempt (spec 10.7). */
+/** The delay of each attempt after the previous one, in seconds, with one entry per attempt (spec 10.7). */
 export type Backoff = readonly number[]
 
 /** Each delay is randomly up to 20 % longer or shorter (spec 10.7). */

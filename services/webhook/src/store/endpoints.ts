@@ -106,7 +106,7 @@ export interface SealedPlace {
   readonly agentId: string
 }
 
-/** Lists endpoints after a place whose secret is sealed with another key than this one. */
+/** Lists the endpoints after a place whose secret is sealed with a key other than this one. */
 export async function listSealedOtherwise(
   sql: Sql,
   keyId: string,

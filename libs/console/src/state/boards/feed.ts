@@ -12,7 +12,7 @@ export interface Feed {
   /** Oldest first, as the service lists them. Undefined until the first page was read. */
   readonly posts: ReadonlySignal<readonly Message[] | undefined>
   readonly hasMore: ReadonlySignal<boolean>
-  /** Reads posts after those that were read, up to a bound. */
+  /** Reads further posts, up to a bound. */
   readMore(): Promise<void>
   add(post: Message): void
   change(postId: string, change: Partial<Message>): void

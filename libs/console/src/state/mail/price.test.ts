@@ -32,7 +32,7 @@ test('spec 6.5: the size of a sealed body is that of its ciphertext', async () =
   }
 })
 
-test('spec 6.5: code points count for signed bodies alone', () => {
+test('spec 6.5: code points count only for signed bodies', () => {
   expect(isTooLarge(sizeOf('x'.repeat(3_998), DM))).toBe(false)
   expect(isTooLarge(sizeOf('x'.repeat(3_999), DM))).toBe(true)
   expect(isTooLarge(sizeOf('x'.repeat(3_999), { ...DM, sealed: true }))).toBe(false)

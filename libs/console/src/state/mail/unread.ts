@@ -34,7 +34,7 @@ export function createUnread({ store }: AgentContext): Unread {
 
   return {
     place,
-    /** A key that comes from elsewhere begins with everything read, and a new agent has nothing to read. */
+    /** In a new browser everything counts as read: an imported key was used elsewhere, and a new agent has no messages yet. */
     async load(latestCursor) {
       const stored = await store.read.get(RECORD)
       if (stored === undefined) save({ upTo: latestCursor, beyond: new Set() })

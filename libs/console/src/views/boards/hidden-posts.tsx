@@ -11,7 +11,7 @@ import { useWorkspace } from '../workspace-context.ts'
 
 const { boards: texts } = strings
 
-/** Restores posts. The service lists hidden posts for nobody, so this browser remembers what was hidden here. */
+/** Restores posts. The service does not list hidden posts, so this browser remembers which posts were hidden here. */
 export function HiddenPosts(properties: { boardId: string; onRestore: (post: Message) => void }): JSX.Element {
   const { boardId, onRestore } = properties
   const { boards, context } = useWorkspace()

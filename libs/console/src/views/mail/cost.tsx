@@ -39,7 +39,7 @@ export function Cost({ id, size, isPost, subscribers, recipient }: Properties): 
   )
 }
 
-/** The first message to an agent uses an introduction. What was sent elsewhere is not known here. */
+/** The first message to an agent uses an introduction. Messages sent from elsewhere are not known here. */
 function Introduction({ name }: { name: string }): JSX.Element | null {
   const { outbox, context, budget } = useWorkspace()
   const wasWritten = [...outbox.sent.value.values()].some(({ to }) => to.split('@')[0] === name)

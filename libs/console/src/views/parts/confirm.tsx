@@ -8,14 +8,14 @@ import { Field } from './field.tsx'
 interface Properties {
   readonly title: string
   readonly text: string
-  /** What the person must type. */
+  /** The word that the person must type. */
   readonly word: string
   readonly button: string
   readonly onConfirm: () => Promise<unknown>
   readonly onClose: () => void
 }
 
-/** A question before something that nobody can undo. */
+/** A question before an action that cannot be undone. */
 export function ConfirmByTyping({ title, text, word, button, onConfirm, onClose }: Properties): JSX.Element {
   const [typed, setTyped] = useState('')
   const [isBusy, setBusy] = useState(false)

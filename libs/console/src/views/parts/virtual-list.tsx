@@ -21,7 +21,7 @@ interface Properties<Item> {
 const NEAR_END = 20
 
 /**
- * A list that stays smooth with any number of rows, because only the visible ones are in the page. It is one stop of the Tab key.
+ * A list that stays smooth with any number of rows, because only the visible ones are in the page. The Tab key stops at it once.
  * Arrows, Page Up and Down, Home and End move the active row; Enter opens it.
  */
 export function VirtualList<Item>(properties: Properties<Item>): JSX.Element {

@@ -1,5 +1,5 @@
 /**
- * Shares a busy process fairly. Even a refusal needs a request that was read and parsed, and long heads or bodies make that
+ * Shares a busy process fairly. Even to refuse a request, this process must read and parse it, and long heads or bodies make that
  * expensive. So when a turn of the event loop takes long, or a request is refused because of overload, this process stops reading
  * for a while from clients that send more than the average. Their data waits in the kernel's buffers, and then in their own.
  */

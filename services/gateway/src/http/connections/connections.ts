@@ -64,7 +64,7 @@ interface ParserError extends Error {
 interface Connection {
   /** Responses that are not completely sent. */
   readonly open: Set<ServerResponse>
-  /** Each starts one pipelined request. They run one after another, so that a client gains no larger share by pipelining. */
+  /** Each starts one pipelined request. These run one after another, so that pipelining does not give a client a larger share. */
   readonly waiting: (() => void)[]
   /** Number of requests whose head was read. */
   heads: number

@@ -1,7 +1,7 @@
 /** How much each client has asked for lately, compared with the others. */
 interface Shares {
   add(client: string, amount: number): void
-  /** Whether the client has asked for more than the average of those that asked for anything. A client alone never has. */
+  /** Whether the client has asked for more than the average of all clients that asked for anything. A single client never has. */
   isAboveAverage(client: string): boolean
 }
 

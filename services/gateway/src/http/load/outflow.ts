@@ -195,7 +195,7 @@ function exceeds(holding: { answers: number; bytes: number }, max: { answers: nu
   return holding.answers > max.answers || holding.bytes > max.bytes
 }
 
-/** Of the bytes written to the connection, how many the kernel has taken. */
+/** How many of the bytes written to the connection the kernel has taken. */
 function takenBy(socket: Socket): number {
   return socket.bytesWritten - socket.writableLength
 }

@@ -7,8 +7,8 @@ type Request = RequestOf<typeof setMailboxCall>
 type Result = ReplyOf<typeof setMailboxCall>
 
 /**
- * Applies the inbox policy and the revocation of an agent that identity sends. After the answer, no message is accepted whose
- * decision was based on older settings.
+ * Applies an agent's inbox policy and revocation, which identity sends. After the answer, no message is accepted whose decision
+ * was based on older settings.
  */
 export async function setMailbox(
   { database }: Pick<Deps, 'database'>,

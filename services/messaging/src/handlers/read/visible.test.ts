@@ -54,18 +54,18 @@ async function readAll(all: readonly Row[], limit: number, isOpen: (board: strin
 
 describe('rows that the reader may no longer see are skipped, without gaps and with progress', () => {
   const cases: [name: string, boards: (string | null)[]][] = [
-    ['messages alone', Array.from({ length: 20 }, () => null)],
+    ['only messages', Array.from({ length: 20 }, () => null)],
     ['one board', Array.from({ length: 20 }, () => 'closed-1')],
-    ['a board each, none open', Array.from({ length: 60 }, (_, at) => `closed-${at}`)],
+    ['one board per post, none open', Array.from({ length: 60 }, (_, at) => `closed-${at}`)],
     [
-      'a board each, every seventh open',
+      'one board per post, every seventh open',
       Array.from({ length: 60 }, (_, at) => `${at % 7 === 6 ? 'open' : 'closed'}-${at}`),
     ],
     [
       'mixed',
       Array.from({ length: 60 }, (_, at) => (at % 5 === 0 ? null : `${at % 3 === 0 ? 'open' : 'closed'}-${at % 11}`)),
     ],
-    ['closed ones and one message at the end', [...Array.from({ length: 40 }, (_, at) => `closed-${at}`), null]],
+    ['closed boards, and one message at the end', [...Array.from({ length: 40 }, (_, at) => `closed-${at}`), null]],
   ]
   for (const [size, envelope] of [
     ['short', '{}'],
@@ -84,7 +84,7 @@ describe('rows that the reader may no longer see are skipped, without gaps and w
     )
   }
 
-  test('spec 9.4: a page is full although the agent left a board, whatever the number of its posts', async () => {
+  test('spec 9.4: a page is full even if the agent left a board, however many posts the board has', async () => {
     const rows = rowsOf(
       Array.from({ length: 100 }, (_, at) => (at % 10 === 9 ? null : 'closed')),
       '{}',
@@ -92,7 +92,7 @@ describe('rows that the reader may no longer see are skipped, without gaps and w
     expect((await readAll(rows, 5, () => false)).pages).toBe(2)
   })
 
-  test('boards is not asked if there is no post', async () => {
+  test('the boards service is not called if there is no post', async () => {
     const allow = () => Promise.reject(new Error('asked about nothing'))
     const rows = rowsOf([null, null], '{}')
     expect(await listVisible({ limit: 3, look: async () => ({ rows }), allow })).toMatchObject({ rows, more: false })

@@ -78,7 +78,7 @@ export async function sendPost(
 
 function settledOutcome(result: PostAppended): PostAppended {
   if (result.outcome === 'conflict') throw new ServiceError('id_conflict')
-  // This attempt took too long and its reservation was given up. A retry will tell if another attempt succeeded.
+  // This attempt took too long and its reservation was given up. A retry finds out whether another attempt succeeded.
   if (result.outcome === 'fenced')
     throw new ServiceError('unavailable', { cause: new Error('the reservation expired') })
   return result

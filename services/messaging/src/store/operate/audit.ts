@@ -24,9 +24,9 @@ interface LogRange {
 }
 
 /**
- * Finds logs that break a rule. A position is used once and is at or below the head. Every entry has its message. If nothing
- * was ever purged, every position up to the head exists, except those of hidden posts in their board's log. After a purge some
- * may be missing.
+ * Finds logs that break one of these rules. A position is used once and is at or below the head. Every entry has its message.
+ * If nothing was ever purged, every position up to the head exists, except those of hidden posts in their board's log. After a
+ * purge, positions may be missing.
  */
 export async function findWrongLogs(tx: Tx, { after, last, only }: LogRange, limit: number): Promise<Discrepancy[]> {
   return tx<Discrepancy[]>`

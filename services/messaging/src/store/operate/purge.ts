@@ -5,7 +5,7 @@ import { nowSeconds } from '../clock.ts'
 export const SLOTS = [0, 1, 2, 3, 4, 5, 6, 7] as const
 
 /**
- * Empties the partitions of a slot if everything in them has expired. @returns whether there was anything.
+ * Empties the partitions of a slot if everything in them has expired. @returns whether anything was removed.
  * @param waitMs the longest wait for each lock. Senders wait behind it. @throws a lock timeout; nothing has changed then.
  */
 export async function truncateSlot(

@@ -11,7 +11,7 @@ export interface ExportQuery {
   threadId: string | null
   /** A place in the order of acceptance. Messages after it are exported. */
   after: { batch: number; ordinal: number }
-  /** The result of `findSettledBatch`, or 0 if it was not asked. */
+  /** The result of `findSettledBatch`, or 0 if it was not called. */
   settled: number
   /** Boards whose posts are left out. */
   withoutBoards: readonly string[]
