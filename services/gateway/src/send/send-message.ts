@@ -22,7 +22,7 @@ interface SendRequest {
 }
 
 /**
- * Sends one envelope. README.md of this folder has the states that a message passes through.
+ * Sends one envelope. docs/architecture.md has the states that a message passes through.
  *
  * Between agents that know each other, budget reserves the cost while identity consumes the nonce (charge-ahead.ts, ADR 6 and
  * 7). All other messages are charged by messaging.
