@@ -1,10 +1,10 @@
 -- boards.commit_operation, revision 1
 -- Copied by libs/charging/src/copy-sql.ts; not to be edited.
--- Records an operation that was paid for in the caller's transaction.
+-- Records, in the caller's transaction, that a paid operation took effect. Its cost is already reserved.
 --
 -- In: the operation; the deadline of the attempt.
--- Out: committed; duplicate (another attempt did it, and the caller must not do the work again). After the deadline, or if
---   a fence has ended the attempt, it raises CHG01, so that the transaction cannot commit.
+-- Out: committed; duplicate (another attempt has committed the operation, and the caller must not do the work again).
+--   After the deadline, or if a fence has ended the attempt, it raises CHG01, so that the transaction cannot commit.
 -- Locks: the operation's row, until the transaction ends.
 create or replace function boards.commit_operation(operation text, attempt_deadline_ms bigint) returns text
 language plpgsql as $$

@@ -1,8 +1,8 @@
 -- Copied by libs/charging/src/copy-sql.ts; not to be edited.
--- The outcome of each paid operation: one row, written by the attempt that committed or by a fence.
--- The row is the lock between the two. Both write it under its primary key, and the second insert of a key waits until
--- the transaction of the first has ended. So a fence that meets a commit in flight learns its outcome, and a commit
--- that meets a fence sees up to which deadline it reaches.
+-- The outcome of each paid operation: one row, written by the attempt that committed or by a fence. The row is the lock
+-- between the two. Both write it under its primary key, and the second insert of a key waits until the transaction of
+-- the first has ended. So a fence that meets a commit in flight learns its outcome, and a commit that meets a fence
+-- sees the deadline up to which the fence ends attempts.
 create table webhook.operations (
   id text collate "C" primary key,
   committed boolean not null,
