@@ -56,7 +56,7 @@ describe('the configuration of a gateway', () => {
   })
 
   test.each(['agents.example/', 'agents example', 'agents.example:port', 'ägents.example', 'a@b', ''.padEnd(300, 'a')])(
-    'no authority: %s',
+    'not an authority: %s',
     (authority) => {
       expect(() => readConfig({ ...REQUIRED, SVC_AUTHORITY: authority })).toThrow('SVC_AUTHORITY')
     },

@@ -150,7 +150,10 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
   }
 }
 
-/** Makes all checks from the signature to the content of the body, which is all the CPU that a request costs this process. */
+/**
+ * Makes all checks from the signature to the content of the body. For a large body, they take most of the CPU time that
+ * the request costs this process.
+ */
 async function check(
   deps: PipelineDeps,
   { raw, operation, params }: Incoming,
@@ -166,7 +169,8 @@ async function check(
 }
 
 /**
- * @returns work that fails with the request's fault only when it runs, because an error from identity takes precedence.
+ * @returns the work. If the request has a fault, the work throws it when it runs, because an error from identity takes
+ * precedence.
  */
 function prepare(operation: Operation, input: RawInput): Pick<Checked, 'work' | 'isBulk'> {
   try {
@@ -201,10 +205,10 @@ function checkRate(retryAfterSeconds: number): void {
 /** A request has exactly one Host header, except that an HTTP/1.0 request may have none (RFC 9112, 3.2). */
 function checkHead({ headers, rawHeaders, httpVersion }: IncomingMessage): void {
   if (rawHeaders.length >= 2 * MAX_HEADERS) {
-    throw new ServiceError('invalid_request', { detail: `a request has fewer than ${MAX_HEADERS} headers` })
+    throw new ServiceError('invalid_request', { detail: `a request must have fewer than ${MAX_HEADERS} headers` })
   }
   if (headers.host === undefined ? httpVersion !== '1.0' : isRepeated(rawHeaders, 'host')) {
-    throw new ServiceError('invalid_request', { detail: 'a request has one Host header' })
+    throw new ServiceError('invalid_request', { detail: 'a request must have exactly one Host header' })
   }
 }
 

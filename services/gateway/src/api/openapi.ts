@@ -65,7 +65,7 @@ const PARAMETERS = {
   }),
 }
 
-/** Headers of answers. Every answer of the kind has the header. */
+/** The headers of answers, to which the description of each answer refers. */
 const HEADERS = {
   RequestId: header({
     description: 'Identifies the request in the logs of the service',

@@ -30,8 +30,9 @@ export interface Operation extends OperationDocs {
 }
 
 /**
- * Does the work of one request. `signer` is not null if `auth` is `required`. The work has no lasting effect before `admitted`
- * is fulfilled. The pipeline sends no answer before that either. If `admitted` is rejected, it throws that error.
+ * Does the work of one request. `signer` is not null if `auth` is `required`. The work has no lasting effect before
+ * `admitted` is fulfilled. The pipeline sends no answer before that either. If `admitted` is rejected, the pipeline
+ * throws its error instead of the work's.
  */
 export type Work = (signer: string | null, context: CallContext, admitted: Promise<void>) => Promise<Answer>
 
@@ -98,7 +99,10 @@ export interface RawInput {
 export interface BodyRule<B> extends BodyDocs {
   /** Names of the members that a body may have. */
   readonly names: ReadonlySet<string>
-  /** @throws ServiceError if the body is invalid, and always for an outline, because only a body that is too large has one. */
+  /**
+   * @throws ServiceError if the body is invalid, and always for an outline, because only a body with too many members
+   * is read as one.
+   */
   readonly read: (parsed: ParsedJson | JsonOutline) => B
 }
 
@@ -107,7 +111,7 @@ interface Declaration extends Omit<OperationDocs, 'params' | 'query' | 'body' | 
   readonly keyFrom?: 'body'
   readonly allowRevoked?: true
   readonly isRegistration?: true
-  /** Without it, an operation is bulk if it has pages. */
+  /** By default, an operation is bulk if it has pages. */
   readonly isBulk?: true
   readonly params?: Readonly<Record<string, ParamRule>>
   readonly query?: QueryRules

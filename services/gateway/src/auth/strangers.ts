@@ -4,19 +4,23 @@ import { LRUCache } from 'lru-cache'
 import type { Operation } from '../api/operation.ts'
 
 /**
- * Tells requests of registered agents from all others before a signature is verified, so that load.ts can reserve room for
- * agents. A request that carries a signature counts as signed, unless a signature from the same address was false recently.
+ * Tells requests of registered agents from all others before a signature is verified, so that load.ts can reserve room
+ * for agents. A request that carries a signature counts as signed, unless a signature from the same address was invalid
+ * recently.
  */
 interface Strangers {
   /** @param client the key from `Clients.ofRequest`. */
   isUnsigned(request: IncomingMessage, operation: Operation, client: string): boolean
-  /** Remembers the client if the request carried a signature and the error shows that no registered agent had made it. */
+  /**
+   * Remembers the client if the request carried a signature and the error shows that no registered agent made that
+   * signature.
+   */
   note(error: unknown, request: IncomingMessage, client: string): void
 }
 
-/** Past this, the client with the oldest false signature is forgotten. */
+/** Past this number, the client with the oldest invalid signature is forgotten. */
 const MAX_CLIENTS = 10_000
-/** How long one false signature counts against its address. Agents that share the address count as unsigned meanwhile. */
+/** How long an invalid signature counts against its address. Agents that share the address count as unsigned meanwhile. */
 const MISTRUST_MS = 60_000
 
 const FALSE_CLAIMS: ReadonlySet<string> = new Set([

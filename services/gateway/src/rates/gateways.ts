@@ -15,7 +15,10 @@ import type { Gateways, ReportOf } from './rate-limit.ts'
 import type { Settlement } from './shared-bucket.ts'
 
 const PRESENCE_INTERVAL_MS = 1_000
-/** Answer all gateways that announce themselves within this time at once. After an outage of NATS all gateways are new. */
+/**
+ * One answer serves all gateways that announce themselves within this time. After an outage of NATS all gateways are
+ * new.
+ */
 const NEWCOMERS_MS = 5
 /**
  * A gateway that was silent for this many intervals counts as gone. Intervals are counted by this process's own timer, so a

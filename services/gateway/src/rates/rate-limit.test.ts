@@ -198,7 +198,7 @@ describe('spec 3.15: limits hold over several gateways together, within 20 %', (
 
   test('property: a client that exceeds its allowance still gets the rate and the burst, except for reports under way', async () => {
     const delaysMs = fc.array(fc.integer({ min: 0, max: 40 }), { minLength: 1, maxLength: 20 })
-    // If a bucket fills up while a message is in flight, it loses requests that could not be taken in time.
+    // If a bucket fills up while a message is in flight, the refill beyond the burst is lost.
     const wideRates = rates.map(({ perSecond, burst }) => ({
       perSecond,
       burst: burst + Math.ceil((perSecond * SLOW_MS) / 1000),
@@ -266,7 +266,7 @@ describe('spec 3.15: limits hold over several gateways together, within 20 %', (
     },
   )
 
-  test('there is one burst, at whichever gateways it arrives', async () => {
+  test('a client has one burst in all, at whichever gateways its requests arrive', async () => {
     const world = new World({ perSecond: 1, burst: 10 })
     const [a, b] = [world.start('a'), world.start('b')]
     world.meet('a', 'b')

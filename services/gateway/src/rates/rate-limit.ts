@@ -32,7 +32,7 @@ export interface ReportOf extends Report {
   readonly client: string
 }
 
-/** The gateways of a deployment, including this one, and how it talks to the others. */
+/** The gateways of a deployment, including this one, and the messages between this gateway and the others. */
 export interface Gateways {
   readonly self: string
   /** The gateways known to be running. A new array whenever they change. */
@@ -67,8 +67,8 @@ const MAX_CLIENTS = 100_000
 /** A keeper learns of requests taken on credit at most this late, or at once when half of the credit is used. */
 const REPORT_INTERVAL_MS = 50
 /**
- * Maximum number of clients, for each keeper, whose report waits to be sent. Past that, this gateway judges a client alone.
- * Also the maximum number of clients to hand over when the gateways change.
+ * Maximum number of clients, for each keeper, whose report waits to be sent. Past that, this gateway judges a client
+ * alone. Also the maximum number of clients to examine for a handover when the gateways change.
  */
 const MAX_REPORTS_WAITING = 10_000
 

@@ -93,7 +93,7 @@ describe('a bucket that several gateways share', () => {
     expect(takeReport(own, 0, RATE)).toMatchObject({ taken: 5, asked: 0 })
   })
 
-  test('a keeper with a lower level takes over the level that another gateway knew, a quarter of a second ago', () => {
+  test('a keeper with a lower level takes over the level that another gateway reports, less the refill of a quarter of a second', () => {
     const [own, kept] = [createBucket(0), createBucket(0)]
     settle(own, { granted: 0, level: 9 }, 0, RATE)
     const report = takeReport(own, 0, RATE)

@@ -6,7 +6,10 @@ import type { Logger } from '@svc/telemetry/logger.ts'
 import { defineOperation, type Operation } from '../api/operation.ts'
 import type { Answer } from '../http/answer.ts'
 
-/** The page may load, run and call only what is listed here. Scripts of workers get their addresses from one named policy. */
+/**
+ * The page may load, run and call only what is listed here. Only the Trusted Types policy `svc-worker` may give a
+ * worker its address.
+ */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -45,7 +48,7 @@ const HEADERS = {
   'x-content-type-options': 'nosniff',
 }
 
-/** A file's name has the hash of its content. The page does not, so browsers always revalidate it. */
+/** A file's name has the hash of its content. The page's address has no hash, so browsers always revalidate the page. */
 const FOR_EVER = 'public, max-age=31536000, immutable'
 const REVALIDATE = 'no-cache'
 const PAGE = 'index.html'

@@ -61,7 +61,7 @@ describe('spec 3.5: the order of the checks', () => {
     return h.send({ ...request, headers: { ...request.headers, ...signature } })
   }
 
-  test('with none of them it is 200', async () => {
+  test('a request without any fault is 200', async () => {
     expect(await sendWith([])).toMatchObject({ status: 200 })
   })
 

@@ -207,7 +207,7 @@ describe('spec 3.9, 11.7: a whole request is at most 96 KiB', () => {
       body,
     })
 
-  test('bytes count, not characters', async () => {
+  test('the limit counts bytes, not characters', async () => {
     expect(await signedPatch(`"${'€'.repeat(33_000)}"`)).toMatchObject(errorOf(413, 'body_too_large'))
   })
 

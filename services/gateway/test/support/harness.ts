@@ -62,7 +62,7 @@ export interface Outgoing {
   body?: string | Buffer
 }
 
-/** Changes to a signature, after or before it is made. */
+/** Values that are signed instead of those of the request. The timestamp and the nonce are also sent. */
 export interface Signing {
   authority?: string
   method?: string

@@ -33,9 +33,9 @@ const EXPELLED_MS = 2_000
 const MAX_EXPELLED = 10_000
 
 /**
- * Node's own limit closes the newest connection, so a flood of idle connections would keep all other clients out. This closes
- * the longest idle connection instead. If one client exceeds its limit, that is a connection of this client. If all clients
- * together exceed theirs, it is a connection of the client that has most idle connections.
+ * Node's own limit closes the newest connection, so a flood of idle connections would keep all other clients out. This
+ * room closes the longest idle connection of one client instead. If a client exceeds its own limit, it is that client.
+ * If all clients together exceed the common limit, it is the client with the most idle connections.
  * @param isBusy whether a connection has a request that arrived whole and has no answer yet. A slow upload does not protect it.
  */
 export function createConnectionRoom(
