@@ -4,9 +4,10 @@
 --
 -- In: the slot; the retention; the longest wait for each lock. After that it raises 55P03 (lock_not_available), and nothing
 --   has changed. While it waits, every statement on the tables waits behind it.
--- Out: whether there was something to remove. It never empties the slot of the current period. Otherwise messages with short
+-- Out: whether it emptied the slot. It never empties the slot of the current period. Otherwise messages with short
 --   times to live would make it lock that slot again and again.
--- Locks: the slot (7305003, without waiting), then its three partitions (access exclusive).
+-- Locks, in order: the advisory lock of the slot (7305003, without waiting), then its three partitions (access
+--   exclusive).
 create or replace function messaging.truncate_slot(
   slot_number integer, retention_seconds double precision, lock_wait_ms integer
 ) returns boolean language plpgsql as $$

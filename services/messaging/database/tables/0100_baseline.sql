@@ -1,5 +1,5 @@
--- Logs, messages, and the state that decides where a message goes. Owner of every object: the migrating role; the
--- service's own role gets what it uses at the end. Times are Unix seconds (spec 2.1).
+-- Logs, messages, and the state that decides where a message goes. The migrating role owns every object. The grants to
+-- the service's own role are at the end of this file. Times are Unix seconds (spec 2.1).
 
 -- One row for each agent that ever received something or set something. `head` is the position of its last entry.
 create table messaging.logs (

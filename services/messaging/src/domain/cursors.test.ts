@@ -41,7 +41,7 @@ describe('spec 7.9: cursors of message lists', () => {
   test.each([
     ['empty', ''],
     ['a number', '5'],
-    ['no base64', '!!!!'],
+    ['not base64', '!!!!'],
     ['NUL', '\0'],
     ['too short', 'AAAAAAAAAQI'],
     ['zeros', 'A'.repeat(22)],
@@ -65,7 +65,7 @@ describe('spec 7.9: cursors of message lists', () => {
     }
   })
 
-  test('a place beyond 2^53 was never given', () => {
+  test('a cursor with a number beyond 2^53 is invalid, whatever its checksum', () => {
     const numbers = Buffer.alloc(8, 0xff)
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 8, maxLength: 8 }), (seal) => {

@@ -33,7 +33,7 @@ describe('spec 7.9: a page ends at its limit or at 512 KiB', () => {
     )
   })
 
-  test('bytes count, not characters', () => {
+  test('the limit counts bytes, not characters', () => {
     const umlauts = rowOf(`"${'ü'.repeat(LIMITS.pageBytes / 4)}"`)
     expect(takePage([umlauts, umlauts], 10).rows).toHaveLength(1)
   })
@@ -53,7 +53,7 @@ describe('spec 7.9: a page ends at its limit or at 512 KiB', () => {
 })
 
 describe('spec 7.9, 9.4: the text of a page', () => {
-  test('it contains the envelopes letter by letter', () => {
+  test('it contains the text of each envelope unchanged', () => {
     const envelope = '{"body":1.0e+2,"id":"\\u0041\\u0000"}'
     const { texts } = takePage([rowOf(envelope), rowOf('{}')], 10)
     const text = messageListText(texts, 'next')

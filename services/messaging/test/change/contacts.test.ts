@@ -127,7 +127,7 @@ describe('spec 7.7: accepting a contact moves its pending request into the inbox
     expect((await h.events('bob', 3)).events.map((event) => event.cursor)).toEqual([4])
   })
 
-  test('it is queued with the change, and published as it is now', async () => {
+  test('the promotion is queued with the change, and the message is published in its current state', async () => {
     await using h = await startHarness()
     const { id } = await h.send({ from: 'alice', to: 'bob' })
     await h.ack('bob', id)
@@ -187,7 +187,7 @@ describe('spec 7.7: accepting a contact moves its pending request into the inbox
     expect((await h.inbox('bob')).ids).toEqual([id])
   })
 
-  test('of a thread: the thread lists the message in its new lane', async () => {
+  test('a thread lists its promoted message in the new lane', async () => {
     await using h = await startHarness()
     await h.setContact('alice', 'bob', 'accepted')
     const root = await h.send({ from: 'bob', to: 'alice' })

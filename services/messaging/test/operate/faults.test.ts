@@ -145,7 +145,7 @@ test('a process that is paused inside a contact change delays messages only to i
   await way.cut() // requests of other agents do not reach it
   const own = [h.send(newAgent(), stalled, 'waits'), h.send(newAgent(), stalled, 'waits')].map(outcomeOf)
   for (let round = 0; round < 5; round += 1) {
-    // A request that NATS sent on the connection before it noticed its end is lost, and a client repeats it.
+    // A request that NATS sent before it noticed the cut connection is lost, and a client repeats the request.
     await Promise.all(Array.from({ length: 4 }, () => eventually(() => h.send(newAgent(), newAgent(), 'goes on'))))
   }
   // They waited for the lock until the timeout (ADR 14). Without the wait they would be accepted.
@@ -173,7 +173,7 @@ async function isCharged(admin: postgres.Sql, units: number): Promise<boolean> {
 }
 
 describe('calls over NATS', () => {
-  test('spec 7.9: a page of nearly 512 KiB arrives whole, several asked for together', async () => {
+  test('spec 7.9: a page of nearly 512 KiB arrives whole, even if several are requested at once', async () => {
     await using h = await startHarness()
     await h.spawn()
     await h.call(setMailbox, { agent_id: BOB, policy: 'open', revoked: false, version: 1 })

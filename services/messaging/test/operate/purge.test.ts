@@ -157,7 +157,7 @@ describe('spec 6.8: expired messages are purged later', () => {
     expect(await countRows(h, [id])).toMatchObject({ messages: 0, entries: 0 })
   })
 
-  test('ADR 29: processes with another retention write beside each other; nothing live is purged, and all is in the end', async () => {
+  test('ADR 29: processes with different retentions write at the same time: no live row is purged, and every row is purged in the end', async () => {
     await using h = await startHarness({ retentionDays: 12 / 86_400 })
     const other = h.startProcess({ retentionDays: 6 / 86_400 })
     await h.setPolicy('bob', 'open', 1)

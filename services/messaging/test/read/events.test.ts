@@ -128,7 +128,7 @@ describe('spec 9.3, 9.4: events', () => {
     }
   })
 
-  test('an agent that never received anything has none', async () => {
+  test('an agent that never received anything has no events', async () => {
     await using h = await startHarness()
     expect(await h.events('bob')).toEqual({ events: [], next: 0, earliest: 1, latest: 0, retentionDays: 30 })
     expect(await h.events('bob', 5)).toEqual({ events: [], next: 5, earliest: 1, latest: 0, retentionDays: 30 })

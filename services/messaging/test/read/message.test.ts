@@ -42,7 +42,7 @@ describe('spec 7.10, 7.13, 7.14: who may read, acknowledge and see the receipt o
     expect(await h.read('alice', id)).toMatchObject({ acked: true })
   })
 
-  test('spec 7.8: a read gives the envelope letter by letter, and the wrapper', async () => {
+  test('spec 7.8: a read gives the text of the envelope unchanged, and the wrapper', async () => {
     const seconds = () => Math.floor(Date.now() / 1000)
     const before = seconds()
     const { id } = await h.send({ from: 'alice', to: 'bob', ttl: 100, body: '\0 {}[]",\n ü 😀' })
@@ -62,7 +62,7 @@ describe('spec 7.10, 7.13, 7.14: who may read, acknowledge and see the receipt o
     expect(message.expires_at).toBeLessThanOrEqual(after + 100)
   })
 
-  test('a receipt is accepted, and processed after one or more acknowledgements', async () => {
+  test('the status of a receipt is accepted, and is processed after one or more acknowledgements', async () => {
     const { id } = await h.send({ from: 'alice', to: 'bob' })
     const accepted = (await h.read('bob', id)).created_at
     const receipt = () => getReceipt(h.deps, { agent_id: 'alice', id })

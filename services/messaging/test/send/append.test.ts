@@ -356,7 +356,7 @@ describe('a log that another transaction has locked', () => {
     expect(await Promise.all(stalled)).toEqual(stalled.map(() => ACCEPTED))
   })
 
-  test('that another transaction is still creating delays no other log', async () => {
+  test('delays no other log, even if the other transaction is still creating it', async () => {
     await using h = await startHarness()
     await h.append(message({ recipient: 'carol' }))
     const [made, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]

@@ -28,7 +28,7 @@ describe('spec 7.1, 7.3, 8.8, 9.2: a post', () => {
     expect((await h.inbox('rita', { lane: 'requests' })).ids).toEqual([])
   })
 
-  test('spec 7.8: a read gives the envelope letter by letter, and the wrapper', async () => {
+  test('spec 7.8: a read gives the text of the envelope unchanged, and the wrapper', async () => {
     await using h = await startHarness()
     const board = membersBoard(h)
     const body = '\0 {}[]",\n ü 😀'
@@ -144,7 +144,7 @@ describe('spec 7.4: an identical retry of a post', () => {
     expect(h.charged).toHaveLength(1)
   })
 
-  test('before the time window', async () => {
+  test('is checked before the time window', async () => {
     await using h = await startHarness()
     const post = { from: 'wes', to: membersBoard(h), id: newId() }
     await h.send(post)

@@ -16,7 +16,10 @@ interface EventPage {
   examined: number
   /** The cursor of the oldest live event (spec 9.6). */
   earliest: number
-  /** The last cursor ever appended when the page was read (spec 9.6). Less than `examined` only if `after` was past it. */
+  /**
+   * The last cursor ever appended when the page was read (spec 9.6). Lower than `examined` only if `after` was past
+   * this cursor.
+   */
   latest: number
 }
 

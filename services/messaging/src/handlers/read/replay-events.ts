@@ -6,7 +6,7 @@ import { readEventPage } from './event-page.ts'
 /** Compact JSON never contains a tab. */
 const SEPARATOR = '\t'
 
-/** The same events as `listEvents`, as separate texts, because a stream writes each on its own. */
+/** Returns the events of `listEvents` as separate texts, because a stream writes each event on its own. */
 export async function replayEvents(
   deps: Pick<Deps, 'database' | 'boards'>,
   request: RequestOf<typeof replayEventsCall>,

@@ -52,7 +52,7 @@ async function readAll(all: readonly Row[], limit: number, isOpen: (board: strin
   return { found, pages }
 }
 
-describe('rows that the reader may no longer see are skipped, without gaps and with progress', () => {
+describe('rows that the reader may no longer see are skipped, every other row is listed, and each page moves on', () => {
   const cases: [name: string, boards: (string | null)[]][] = [
     ['only messages', Array.from({ length: 20 }, () => null)],
     ['one board', Array.from({ length: 20 }, () => 'closed-1')],

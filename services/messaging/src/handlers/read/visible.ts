@@ -10,7 +10,7 @@ export interface VisibleRow extends ListedRow {
 interface Visible<Part extends { rows: readonly VisibleRow[] }> {
   readonly part: Part
   readonly rows: readonly Part['rows'][number][]
-  /** The last row examined. Set only if rows were left out, up to and including this one. */
+  /** The last row examined. Set only if rows of refused boards were dropped; all of those are at or before this row. */
   readonly seenTo: Part['rows'][number] | undefined
   /** There may be more rows after `seenTo`. */
   readonly more: boolean
@@ -20,7 +20,7 @@ interface VisibleOptions<Part> {
   /** At most this many rows per query. */
   limit: number
   look: (withoutBoards: readonly string[]) => Promise<Part>
-  /** Answers the boards whose posts the reader may see. Never called with an empty list. */
+  /** Returns those of the boards whose posts the reader may see. Never called with an empty list. */
   allow: (boardIds: readonly string[]) => Promise<readonly string[]>
 }
 

@@ -210,10 +210,10 @@ describe('the remembered standing of a pair saves a query and changes no answer'
     expect(await outcome(await knowing(depsWith([since], [stale])), prepared)).toBe(expected)
   })
 
-  describe('an operation that another attempt at the same message has ended is decided once more', () => {
+  describe('a message whose operation another attempt has fenced is decided once more', () => {
     const fenced: Appended = { outcome: 'fenced', lane: 'inbox' }
 
-    test('spec 7.2: equal refused attempts get the same answer', async () => {
+    test('spec 7.2: if the second decision is a refusal, the sender gets this refusal', async () => {
       const blocked: Preflight = { ...friend, standing: { ...fresh.standing, contact: 'blocked' } }
       expect(await outcome(await knowing(depsWith([blocked], [fenced])), prepared)).toBe('admission_denied')
     })

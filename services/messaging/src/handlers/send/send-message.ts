@@ -13,9 +13,10 @@ type Result = ReplyOf<typeof sendMessageCall>
 /**
  * Accepts one DM, or passes a post on. The gateway has checked shape, sender and size.
  *
- * An attempt is repeated once, from the beginning, in two cases. If it was fenced, another attempt at the message may have
- * done that, and the message may still be accepted. If it was refused on the remembered standing of the pair, that may be out
- * of date, and the answer must be the first refusal in order by the state in the database.
+ * An attempt is repeated once, from the beginning, in two cases. If it was fenced, another attempt at the message may
+ * have done that, and the message may still be accepted. If it was refused on the remembered standing of the pair, that
+ * standing may be stale. The answer must be the first refusal in the order of spec 7.2, judged by the state in the
+ * database.
  */
 export async function sendMessage(deps: SendDeps, request: SendRequest, context: CallContext): Promise<Result> {
   if (request.recipient.kind === 'board') return sendPost(deps.posts, request.recipient.id, request, context)
