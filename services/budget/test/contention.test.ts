@@ -60,7 +60,7 @@ describe('two processes of the service', () => {
   }
   const callerAt = (at: number): Bus => {
     const bus = buses[at % CALLERS]
-    if (bus === undefined) throw new Error('there are callers')
+    if (bus === undefined) throw new Error('the test has no callers')
     return bus
   }
   const reserve = (at: number, request: { agent: string; operation?: string; units?: number; peer?: string }) => {
@@ -99,7 +99,7 @@ describe('two processes of the service', () => {
   const grant = (agent: string, units: number) =>
     operator.call(calls.grantCredits, { agent_id: agent, units, reference: agent }, context())
 
-  test('spec 11.3, 11.7: 50 at the end of the free units: exactly as many succeed as are left', async () => {
+  test('spec 11.3, 11.7: of 50 concurrent operations, exactly as many succeed as free units are left', async () => {
     const agent = newAgent()
     await spend(0, { agent, units: 23 })
     const outcomes = await many(() => ({ agent }))
@@ -107,7 +107,7 @@ describe('two processes of the service', () => {
     expect(await budget(agent)).toMatchObject({ used_units: 40 })
   })
 
-  test('spec 11.4: 50 at the end of the credits, exactly', async () => {
+  test('spec 11.4: of 50 concurrent operations, exactly as many succeed as credits are left', async () => {
     const agent = newAgent()
     await grant(agent, 13)
     await spend(0, { agent, units: 40 })
@@ -116,7 +116,7 @@ describe('two processes of the service', () => {
     expect(await budget(agent)).toMatchObject({ used_units: 53, credit_balance: 0 })
   })
 
-  test('spec 11.3, 11.4, 11.7: 50 at the hard ceiling, with credits to spare, exactly', async () => {
+  test('spec 11.3, 11.4, 11.7: of 50 concurrent operations, exactly as many succeed as fit under the hard ceiling, even with credits left', async () => {
     const agent = newAgent()
     await grant(agent, 1_000)
     const outcomes = await many(() => ({ agent, units: 7 }))
@@ -124,7 +124,7 @@ describe('two processes of the service', () => {
     expect(await budget(agent)).toMatchObject({ used_units: 56, credit_balance: 984 })
   })
 
-  test('spec 11.5, 11.7: 50 first contacts, 10 a day, exactly', async () => {
+  test('spec 11.5, 11.7: of 50 concurrent first contacts, exactly the 10 of a day succeed', async () => {
     const agent = newAgent()
     const peers = Array.from({ length: PARALLEL }, newAgent)
     const outcomes = await many((at) => ({ agent, peer: peers[at] ?? '' }))
@@ -161,7 +161,7 @@ describe('two processes of the service', () => {
   })
 })
 
-test('repeats that meet the end of their operations wait for it, and never deadlock', async () => {
+test('repeats of operations that are being settled wait for the settlement, and never deadlock', async () => {
   await using database = await createTestDatabase(['budget'])
   await using first = openDatabase({ url: database.urlFor('budget'), application: 'test', logger })
   await using second = openDatabase({ url: database.urlFor('budget'), application: 'test', logger })

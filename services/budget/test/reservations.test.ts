@@ -203,11 +203,14 @@ describe('spec 11.3: every refusal is final', () => {
     }),
   )
 
-  test.each(ends)('%s: while that is open, the answer is unavailable', async (_code, cost, most) => {
-    const h = harness.calls(most)
-    await atTheEnd(h, cost)
-    await expect(h.spend(another)).rejects.toMatchObject({ code: 'unavailable' })
-  })
+  test.each(ends)(
+    '%s: as long as the concurrent operation has not ended, the answer is unavailable',
+    async (_code, cost, most) => {
+      const h = harness.calls(most)
+      await atTheEnd(h, cost)
+      await expect(h.spend(another)).rejects.toMatchObject({ code: 'unavailable' })
+    },
+  )
 
   test('a refusal that no operation under way can change is answered at once', async () => {
     const h = harness.calls({ hardLimit: 200 })
@@ -290,7 +293,7 @@ describe('spec 11.5: an introduction is the first DM ever between a sender and a
     expect(await h.budget('bob')).toMatchObject({ used_introductions: 1 })
   })
 
-  test('a released one does not count, and the next is the first', () =>
+  test('a released introduction does not count, and the next DM of the pair is the first', () =>
     untilInTime(async () => {
       const h = harness.calls({ introductions: 1 })
       const first = newOperation()

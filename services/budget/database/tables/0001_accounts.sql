@@ -36,7 +36,7 @@ create table budget.reservations (
   -- The deadline of the last attempt, which rises with each attempt. No owner commits after it. `release` names the attempt
   -- by its deadline.
   deadline_ms bigint not null,
-  -- The day on which it was taken, and to which a release gives it back.
+  -- The day on which the cost was taken, and to which a release gives it back.
   day date not null,
   -- How many of the units were paid with credits.
   credits bigint not null,
@@ -51,7 +51,7 @@ create index reservations_done on budget.reservations (deadline_ms) where state 
 create table budget.introductions (
   agent_id text collate "C" not null,
   peer text collate "C" not null,
-  -- The day on which it was counted, and to which a release gives it back.
+  -- The day that counts the introduction, and to which a release gives it back.
   day date not null,
   settled boolean not null default false,
   holders bigint not null,
