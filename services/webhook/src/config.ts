@@ -26,7 +26,7 @@ export interface WebhookConfig extends ConnectionConfig {
   streamManagement: StreamManagement
 }
 
-/** 256 bits take 64 characters in hex and 43 in base64. A key of under half that length is surely a mistake. */
+/** 256 bits take 64 characters in hex and 43 in base64. A shorter key than this is surely a mistake. */
 const MIN_KEY_LENGTH = 32
 const DEFAULT_ATTEMPT_SECONDS = 10
 /** Time to record an attempt after it has ended. */

@@ -18,7 +18,7 @@ describe('spec 10.1, 11.2: PUT, GET and DELETE', () => {
     expect(await h.call(getWebhook, { agent_id })).toEqual(state)
   })
 
-  test('without one GET and DELETE are 404', async () => {
+  test('without a webhook GET and DELETE are 404', async () => {
     const agent_id = newAgent()
     expect(await h.codeOf(getWebhook, { agent_id })).toBe('not_found')
     expect(await h.codeOf(deleteWebhook, { agent_id })).toBe('not_found')
@@ -46,7 +46,7 @@ describe('spec 10.1, 11.2: PUT, GET and DELETE', () => {
     expect(h.budget.usedBy(agent_id)).toBe(0)
   })
 
-  test('an identity has one webhook, which the last of many concurrent requests has set', async () => {
+  test('many concurrent PUTs leave an identity with one webhook', async () => {
     const agent_id = newAgent()
     await Promise.all(Array.from({ length: 20 }, (_, at) => h.set(agent_id, `/many-${at}`)))
     expect((await h.state(agent_id)).url).toContain('/many-')
@@ -55,8 +55,8 @@ describe('spec 10.1, 11.2: PUT, GET and DELETE', () => {
   })
 })
 
-describe('spec 11.2, 11.3: free calls work without budget', () => {
-  test('DELETE and the removal by a revocation do; PUT does not', async () => {
+describe('spec 11.2, 11.3: calls while budget is down or exhausted', () => {
+  test('DELETE and the removal by a revocation work; PUT is unavailable', async () => {
     const [first, second] = [newAgent(), newAgent()]
     await h.set(first, '/x')
     await h.set(second, '/x')
@@ -116,7 +116,7 @@ describe('secrets at rest', () => {
     expect(row?.text).not.toContain(Buffer.from(SECRET.slice(0, 8)).toString('hex'))
   })
 
-  test('with a new key in front everything is sealed again, and is delivered as before', async () => {
+  test('a new key in front seals every secret again, and deliveries continue', async () => {
     const [old, next] = ['o'.repeat(32), 'n'.repeat(32)]
     await using one = await startHarness({ replicas: 0, config: { secretKeys: [old] } })
     const keyIds = async (): Promise<string[]> =>
@@ -136,7 +136,7 @@ describe('secrets at rest', () => {
     await eventually(() => one.receiver.received.length === agents.length)
   })
 
-  test('a secret that does not open delays no other: it is counted, logged, and left as it is', async () => {
+  test('a secret that cannot be decrypted delays no other: it is counted, logged, and left as it is', async () => {
     const [old, next] = ['o'.repeat(32), 'n'.repeat(32)]
     await using one = await startHarness({ replicas: 0, config: { secretKeys: [old] } })
     const before = await one.start()
@@ -155,8 +155,8 @@ describe('secrets at rest', () => {
     const asItWas = await Promise.all([spoilt, 'lost-1'].map(sealedWith))
     const both = await one.spawn({ SVC_WEBHOOK_SECRET_KEY: `${next},${old}` })
     const said = (message: string) => both.log.filter((event) => event.message === message)
-    await eventually(() => said('webhook secrets do not open').length === 1)
-    expect(said('webhook secrets do not open')[0]?.fields.secrets).toBe(151)
+    await eventually(() => said('webhook secrets could not be decrypted').length === 1)
+    expect(said('webhook secrets could not be decrypted')[0]?.fields.secrets).toBe(151)
     expect(said('secrets sealed with the present key')[0]?.fields.secrets).toBe(1)
     expect(await Promise.all([spoilt, 'lost-1'].map(sealedWith))).toEqual(asItWas)
     await both.stop()

@@ -38,7 +38,7 @@ describe('spec 10.4, 10.5: a delivery', () => {
     expect(h.receiver.at('/hostile')[0]?.body.toString('utf8')).toBe(envelope)
   })
 
-  test('messages in the requests lane and posts make none', async () => {
+  test('messages in the requests lane and posts are not delivered', async () => {
     const agent = newAgent()
     await h.set(agent, '/lanes')
     await h.accept(agent, 1, { kind: 'requests' })
@@ -65,7 +65,7 @@ describe('spec 10.4, 10.5: a delivery', () => {
     await eventually(() => h.set(agent, '/again', 2))
   }, 60_000)
 
-  test('an expired message makes none', async () => {
+  test('an expired message is not delivered', async () => {
     const agent = newAgent()
     await h.set(agent, '/expired')
     await h.accept(agent, 1, { messageId: 'msg-expired', expiresAt: 1 })
@@ -81,7 +81,7 @@ describe('spec 10.7: attempts', () => {
     ['a redirect, which is not followed', 302],
     ['304', 304],
     ['404', 404],
-  ])('%s: five, with one delivery id, and then the job has failed', async (_, status) => {
+  ])('%s: the job is tried five times, with one delivery id, and then has failed', async (_, status) => {
     const agent = newAgent()
     const path = `/status-${status}`
     h.receiver.answer(path, (_request, response) => {
@@ -108,7 +108,7 @@ describe('spec 10.7: attempts', () => {
     expect(h.receiver.at(path)).toHaveLength(1)
   })
 
-  test('an endpoint that fails and then succeeds is neither pending nor failed', async () => {
+  test('a job whose endpoint fails and then succeeds is neither pending nor failed', async () => {
     const agent = newAgent()
     h.receiver.answer('/third', (_request, response) => {
       response.writeHead(h.receiver.at('/third').length < 3 ? 503 : 200).end()
@@ -175,7 +175,7 @@ describe('spec 10.7: attempts', () => {
     expect((await h.state(agent)).failed).toBe(0)
   })
 
-  test('an endpoint that does not answer in time has failed', async () => {
+  test('a job whose endpoint does not answer in time has failed', async () => {
     await using one = await startHarness({ replicas: 1, config: { attemptSeconds: 0.2, leaseSeconds: 5 } })
     const agent = newAgent()
     one.receiver.answer('/silent', () => {})
@@ -188,7 +188,7 @@ describe('spec 10.7: attempts', () => {
   })
 })
 
-describe('spec 10.1: changing or deleting it cancels pending deliveries', () => {
+describe('spec 10.1: changing or deleting a webhook cancels pending deliveries', () => {
   test.each(['changed', 'deleted', 'set again as it was'])('%s: nothing old is sent any more', async (how) => {
     await using one = await startHarness({ config: { backoff: [0, 1, 1, 1, 1] } })
     const agent = newAgent()
@@ -265,7 +265,7 @@ describe('endpoints do not slow each other down', () => {
   test('an endpoint that hangs with 10,000 jobs holds two requests, and delays no other', async () => {
     await using one = await startHarness({ replicas: 2 })
     const [hanging, ...others] = Array.from({ length: 11 }, newAgent)
-    if (hanging === undefined) throw new Error('there are eleven')
+    if (hanging === undefined) throw new Error('the test has no hanging endpoint')
     one.receiver.answer('/hanging', () => {})
     await one.set(hanging, '/hanging')
     await one.acceptAll(Array.from({ length: 10_000 }, (_, at) => ({ agentId: hanging, cursor: at + 1 })))
@@ -300,7 +300,8 @@ describe('endpoints do not slow each other down', () => {
     await eventually(() => one.receiver.inFlight('/hangs') >= 4)
     await accept(others)
     await eventually(() => one.receiver.at('/goes').length === 20)
-    // Each process uses an eighth of its 32 requests for the host, and one claim may add fewer than as many again.
+    // Each process uses an eighth of its 32 requests for the host, which makes 8 in all. Claims may exceed this share,
+    // but by less than another 8.
     expect(one.receiver.maxInFlight('/hangs')).toBeLessThan(2 * 8)
   }, 60_000)
 

@@ -137,7 +137,7 @@ describe('deliveries continue after an outage, and metrics show the backlog', ()
     expect(idsAt(h, '/nats').toSorted()).toEqual(['msg-nats-1', 'msg-nats-2', 'msg-nats-3'])
   }, 200_000)
 
-  test('Postgres down in the middle of a delivery: after its lease it is repeated with the same id, and no attempt is lost', async () => {
+  test('Postgres down in the middle of a delivery: when the lease has expired, the delivery is repeated with the same id, and no attempt is lost', async () => {
     await using proxy = await startTcpProxy()
     // Enough time to release the held request, but not to wait long.
     const config = { ...CONFIG, attemptSeconds: 4, leaseSeconds: 5 }
@@ -160,7 +160,7 @@ describe('deliveries continue after an outage, and metrics show the backlog', ()
     expect((await jobsOf(h, agent)).map(({ attempts }) => attempts)).toEqual([1, 1])
   }, 60_000)
 
-  test('NATS down in the middle of a delivery: it ends normally, and a repeated event makes no second one', async () => {
+  test('NATS down in the middle of a delivery: the delivery ends normally, and a repeated event makes no second delivery', async () => {
     await using h = await startHarness({ replicas: 1, config: { ...CONFIG, ...HELD } })
     const agent = newAgent()
     const held: (() => void)[] = []
@@ -179,7 +179,7 @@ describe('deliveries continue after an outage, and metrics show the backlog', ()
     expect(idsAt(h, '/held')).toEqual(['msg-held', 'msg-next'])
   }, 60_000)
 
-  test('the metrics: the oldest due job, the lag of the consumer and the requests under way', async () => {
+  test('the metrics show the oldest due job, the lag of the consumer and the requests under way', async () => {
     await using h = await startHarness({ replicas: 1 })
     expect(await h.call(healthOf('webhook'), {})).toEqual({ ready: true })
     const agent = newAgent()

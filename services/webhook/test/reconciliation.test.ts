@@ -53,7 +53,7 @@ describe('jobs that JetStream lost are made from the logs', () => {
 
   test('a log that lacks many jobs delays no other log, even if an answer has room for only a few entries', async () => {
     const [long, ...short] = Array.from({ length: 4 }, newAgent).toSorted()
-    if (long === undefined) throw new Error('four agents were asked for')
+    if (long === undefined) throw new Error('the test has no agent with a long log')
     // Ten answers of two entries are too few for the long log, but enough for the others.
     const enough = Promise.withResolvers<void>()
     let answers = 0

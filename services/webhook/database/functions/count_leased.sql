@@ -5,8 +5,8 @@
 -- Out: their number.
 -- Locks: none.
 --
--- `offset 0` keeps the condition on the time out of the subquery. With it, the planner might use the index of all waiting
--- jobs instead.
+-- `offset 0` keeps the condition on the time out of the subquery. With the condition inside, the planner might use the
+-- index of all waiting jobs instead.
 create or replace function webhook.count_leased(of_configuration uuid, at timestamptz) returns bigint
 language sql volatile as $$
   select count(*) from (

@@ -1,12 +1,12 @@
 -- webhook.first_lease_end, revision 1
--- When the first of the leases ends that a configuration has at a given time.
+-- Of the leases that a configuration has at a given time, when the first one ends.
 --
 -- In: the configuration; the time.
 -- Out: the end of the lease; null if no job is leased.
 -- Locks: none.
 --
--- `offset 0` keeps the condition on the time out of the subquery. With it, the planner might use the index of all waiting
--- jobs instead.
+-- `offset 0` keeps the condition on the time out of the subquery. With the condition inside, the planner might use the
+-- index of all waiting jobs instead.
 create or replace function webhook.first_lease_end(of_configuration uuid, at timestamptz) returns timestamptz
 language sql volatile as $$
   select min(l.due_at) from (

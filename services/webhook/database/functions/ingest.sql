@@ -2,7 +2,7 @@
 -- Called by the release that test/check/released.json records, and by no later one. Remove this file when that record
 -- no longer marks the function as `called`; a numbered file of tables/ then drops it.
 --
--- Does what webhook.make_jobs does, which has replaced it, without the times of acceptance.
+-- webhook.make_jobs has replaced it. This function does the same, but stores no times of acceptance.
 create or replace function webhook.ingest(
   agents text[], cursors bigint[], messages text[], bodies text[], expiries bigint[], delays double precision[]
 ) returns bigint

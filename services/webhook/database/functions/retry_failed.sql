@@ -3,7 +3,7 @@
 -- not expired.
 --
 -- In: an agent and a message, each null for all; the maximum number of jobs; dry_run: only count.
--- Out: how many it made due, or would have.
+-- Out: how many it made due; with dry_run, how many it would make due.
 -- Locks, in order: endpoints by agent_id (no key update), then jobs.
 create or replace function webhook.retry_failed(of_agent text, of_message text, at_most bigint, dry_run boolean) returns bigint
 language plpgsql as $$

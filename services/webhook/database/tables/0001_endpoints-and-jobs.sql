@@ -1,5 +1,5 @@
--- Webhooks and their deliveries. Owner of every object: the migrating role; the service's own role gets what it uses at
--- the end. Ids are compared by their bytes.
+-- Webhooks and their deliveries. The migrating role owns every object. The grants to the service's own role are at the
+-- end of this file. Ids are compared by their bytes.
 
 -- A row for each agent that has ever set a webhook, or was revoked. The row is the lock of the agent's webhook and its
 -- jobs: a transaction that writes both locks this row first.
@@ -15,7 +15,8 @@ create table webhook.endpoints (
   after_cursor bigint not null default 0,
   -- Jobs of the configuration that were given up.
   failed bigint not null default 0,
-  -- At or before the time when a claim finds work: a job is due and a slot is free, or a lease ends. Null: nothing is pending.
+  -- No claim finds work before this time: until then no job is due with a free slot, and no lease ends. Null: nothing
+  -- is pending.
   due_at timestamptz,
   -- The last attempt failed. A worker has a limited number of requests in progress to struggling endpoints.
   struggling boolean not null default false,

@@ -24,7 +24,7 @@ describe('secrets are encrypted at rest', () => {
   test.each([
     ['another agent', { ...owner, agentId: 'bob' }],
     ['another configuration', { ...owner, configuration: 'two' }],
-  ])('moved to %s it does not open', (_, other) => {
+  ])('a box that is moved to %s does not open', (_, other) => {
     const box = createSecretBox([NEW])
     expect(() => box.open(box.seal(secret, owner), other)).toThrow()
   })

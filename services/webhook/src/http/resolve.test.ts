@@ -19,7 +19,7 @@ describe('spec 10.3, 10.6: every address of a name is checked', () => {
     .map(([block]) => block.split('/')[0] ?? '')
 
   test.each([...notPublic, '::127.0.0.1', '64:ff9b::169.254.169.254', '2002:a00:1::', 'ff02::1'])(
-    'by name, alone or among public ones: %s',
+    'a name with the address %s, alone or among public addresses, is refused',
     async (address) => {
       for (const addresses of [[address], [address, ...PUBLIC], [...PUBLIC, address]]) {
         await expect(findAddresses(target('hook.example'), answering(...addresses))).rejects.toThrow('not public')
@@ -27,7 +27,7 @@ describe('spec 10.3, 10.6: every address of a name is checked', () => {
     },
   )
 
-  test('connections go to the public ones, and to no others', async () => {
+  test('connections go to the public addresses of a name, and to no others', async () => {
     expect(await findAddresses(target('hook.example'), answering(...PUBLIC))).toEqual(PUBLIC)
   })
 
@@ -48,7 +48,7 @@ describe('spec 10.3, 10.6: every address of a name is checked', () => {
     await expect(findAddresses(target('hook.example'), away)).rejects.toThrow('SERVFAIL')
   })
 
-  test('of any number of addresses of a name, a few are tried', async () => {
+  test('a name may have any number of addresses, but only a few are tried', async () => {
     const many = Array.from({ length: 1_000 }, (_, at) => `8.8.${at >> 8}.${at & 255}`)
     expect((await findAddresses(target('hook.example'), answering(...many))).length).toBeLessThanOrEqual(8)
     await expect(findAddresses(target('hook.example'), answering(...many, '127.0.0.1'))).rejects.toThrow('not public')

@@ -47,7 +47,7 @@ export async function startIngest({
       failpoint('webhook.ingested')
       return 'done'
     } catch (error) {
-      // The loop logs the first failure of a pull, and makes the pause. JetStream sends the event again.
+      // The loop logs the first failure of a pull, and pauses. JetStream sends the event again.
       failure ??= error
       return 'again'
     }

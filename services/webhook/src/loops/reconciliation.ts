@@ -21,7 +21,7 @@ import {
 } from '../store/reconciliation.ts'
 
 export interface Reconciliation {
-  /** Processes the page that is due. @returns whether there was one; then more may be due. */
+  /** Processes the page that is due. @returns whether a page was due; if so, more may be due. */
   turn(signal: AbortSignal): Promise<boolean>
 }
 
@@ -87,9 +87,9 @@ export function createReconciliation(options: ReconciliationOptions): Reconcilia
   }
 
   /**
-   * Finds the agents that are behind. Endpoints that were never compared start at the present head of their log. So do
-   * endpoints whose position is above the head, because the log was restored to an earlier moment: its next entries
-   * reuse positions.
+   * Finds the agents that are behind. Endpoints that were never compared start at the present head of their log. A
+   * position above the head means that the log was restored to an earlier moment and reuses positions, so such an
+   * endpoint starts at the head too.
    */
   async function findBehind(page: readonly Position[]): Promise<Behind[]> {
     if (page.length === 0) return []

@@ -48,7 +48,7 @@ export function startResealSecrets({
   function sayAndBeginAnew(): void {
     if (resealed > 0) logger.info({ secrets: resealed }, 'secrets sealed with the present key')
     if (unreadable.count > 0)
-      logger.error({ err: unreadable.first, secrets: unreadable.count }, 'webhook secrets do not open')
+      logger.error({ err: unreadable.first, secrets: unreadable.count }, 'webhook secrets could not be decrypted')
     after = BEGINNING
     resealed = 0
     unreadable = { count: 0 }

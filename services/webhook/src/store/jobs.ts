@@ -185,8 +185,8 @@ export async function removeRetired(sql: Sql, limit: number): Promise<boolean> {
 }
 
 /**
- * Forgets jobs that ended so long ago that their event will not come again. Keeps jobs whose message the endpoint's
- * position has not passed, because reconciliation would make them again. @returns how many it removed.
+ * Forgets jobs that ended so long ago that their event will not come again. Keeps jobs that ended after the last
+ * complete round of reconciliation began, because a later round could make them again. @returns how many it removed.
  */
 export async function purgeJobs(sql: Sql, keepSeconds: number, limit: number): Promise<number> {
   const { count } = await sql`
