@@ -13,7 +13,7 @@ export interface IdentityConfig extends ConnectionConfig {
   poolSize: number
 }
 
-/** 256 bits take 64 characters in hex and 43 in base64. A key of under half that length is surely a mistake. */
+/** 256 bits take 64 characters in hex and 43 in base64. A shorter key than this is surely a mistake. */
 const MIN_KEY_LENGTH = 32
 
 /** The only place that reads the environment. @throws ConfigError naming every variable that is missing or wrong. */

@@ -267,7 +267,7 @@ describe('spec 5.6: concurrent, over two processes', () => {
   const tally = (codes: string[]): Record<string, number> =>
     Object.fromEntries([...new Set(codes)].map((code) => [code, codes.filter((one) => one === code).length]))
 
-  test('50 identical registrations, of one challenge: all succeed, it is consumed once', async () => {
+  test('50 identical registrations with one challenge: all succeed, and the challenge is consumed once', async () => {
     const [key, name] = [newKey(), newName()]
     const consumed = await countConsumed()
     const registration = await h.prepare(key, name)
@@ -276,7 +276,7 @@ describe('spec 5.6: concurrent, over two processes', () => {
     expect(await countConsumed()).toBe(consumed + 1)
   })
 
-  test('50 identical registrations, each of its own challenge: all succeed, one is consumed', async () => {
+  test('50 identical registrations, each with its own challenge: all succeed, and one challenge is consumed', async () => {
     const [key, name] = [newKey(), newName()]
     const consumed = await countConsumed()
     const registrations = await crowd(() => h.prepare(key, name))

@@ -34,7 +34,7 @@ describe('spec 5.11: revocation', () => {
     }
   })
 
-  test('messaging accepts nothing more for it before the client is answered', async () => {
+  test('messaging accepts nothing more for the agent before the client is answered', async () => {
     const { agentId } = await h.register('mailbox')
     await h.call(updateSettings, { agent_id: agentId, settings: { inbox_policy: 'open' } })
     await h.call(revokeAgent, { agent_id: agentId })

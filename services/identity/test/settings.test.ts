@@ -91,7 +91,7 @@ describe('spec 5.10, 11.2: the cost of a PATCH', () => {
     await eventually(() => h.budget.held === 0, { what: 'the charge being settled' })
   })
 
-  test('the price is that of the actual change: it is free if by then it only closes the inbox', async () => {
+  test('a change that only closes the inbox when it is written is free, even if it was priced before at 1 unit', async () => {
     const agentId = await newAgent()
     await h.call(updateSettings, { agent_id: agentId, settings: { inbox_policy: 'open', discoverable: true } })
     await eventually(() => h.budget.held === 0, { what: 'the charge being settled' })
@@ -107,7 +107,7 @@ describe('spec 5.10, 11.2: the cost of a PATCH', () => {
     expect(h.budget.held).toBe(0)
   })
 
-  test('the price is that of the actual change: closing is paid for if by then it changes more', async () => {
+  test('a change that was free when it was priced costs 1 unit if it does more than close the inbox when it is written', async () => {
     const agentId = await newAgent()
     await h.call(updateSettings, { agent_id: agentId, settings: { discoverable: true } })
     const before = h.budget.usedBy(agentId)
@@ -138,14 +138,14 @@ describe('spec 7.6: messaging has the policy before the client is answered', () 
     expect(await versionsOf(agentId)).toEqual({ mailbox_version: 1, mailbox_pushed: 1 })
   })
 
-  test('it gets no push about being listed, which works while it is down', async () => {
+  test('messaging gets no push about being listed, so an agent can be listed while messaging is down', async () => {
     const agentId = await newAgent()
     await h.messaging.down()
     expect(await patch(agentId, { discoverable: true })).toBe('ok')
     expect(await versionsOf(agentId)).toEqual({ mailbox_version: 0, mailbox_pushed: 0 })
   })
 
-  test('while it is down the answer is unavailable, the change takes effect, and a repeat is free and completes it', async () => {
+  test('while messaging is down the answer is unavailable but the change takes effect; a repeat is free and completes it', async () => {
     const agentId = await newAgent()
     await h.messaging.down()
     expect(await patch(agentId, { inbox_policy: 'open' })).toBe('unavailable')
@@ -163,10 +163,10 @@ describe('spec 7.6: messaging has the policy before the client is answered', () 
     expect(await patch(agentId, { inbox_policy: 'closed' })).toBe('unavailable')
     await h.messaging.up()
     await eventually(() => h.messaging.mailboxes.get(agentId)?.policy === 'closed', { what: 'the push of the loop' })
-    await eventually(async () => (await versionsOf(agentId))?.mailbox_pushed === 1, { what: 'its record' })
+    await eventually(async () => (await versionsOf(agentId))?.mailbox_pushed === 1, { what: 'the record of the push' })
   })
 
-  test('a mailbox that it refuses delays no other', async () => {
+  test('a mailbox that messaging refuses delays no other mailbox', async () => {
     const [stuck, ...others] = await Promise.all(Array.from({ length: 5 }, newAgent))
     h.messaging.beforeAnswer = () => {
       throw new Error('broken')
@@ -179,7 +179,7 @@ describe('spec 7.6: messaging has the policy before the client is answered', () 
     expect(h.messaging.mailboxes.has(stuck ?? '')).toBe(false)
   })
 
-  test('of concurrent PATCHes both sides have the last committed one in the end, in any order of pushes', async () => {
+  test('after concurrent PATCHes identity and messaging have the last committed policy, whatever the order of the pushes', async () => {
     const agentId = await newAgent()
     h.messaging.beforeAnswer = () => new Promise((resolve) => setTimeout(resolve, Math.random() * 20))
     const policies: InboxPolicy[] = ['open', 'contacts', 'closed', 'requests']

@@ -1,4 +1,7 @@
-/** Anybody can order challenges and registrations. Nonces and keys are needed by the requests of registered agents. */
+/**
+ * Anybody may ask for challenges and registrations. A flood of them must not delay the nonce checks and key lookups
+ * that each request of a registered agent needs.
+ */
 import { admitRequest, findAgent, issueChallenge, registerAgent } from '@svc/contracts/identity.ts'
 import { formatPublicKey } from '@svc/svc1/public-key.ts'
 import { eventually } from '@svc/test/support/eventually.ts'

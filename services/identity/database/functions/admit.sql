@@ -8,9 +8,8 @@
 --
 -- At the border of two slots, a transaction that read the clock before the border may still be open after it. Its
 -- inserts are then invisible to a query of the previous slot. So in the first minute of a slot both slots are written,
--- and the unique index makes the two wait for each other. A transaction that began in a slot ends within a minute after
--- it, because statements time out after seconds. Keys are inserted in order, those of the older slot first, so batches
--- never deadlock.
+-- and the unique index makes the two transactions wait for each other. One minute is enough, because statements time
+-- out after seconds. Keys are inserted in order, those of the older slot first, so batches never deadlock.
 create or replace function identity.admit(
   agents text[],
   keys uuid[],

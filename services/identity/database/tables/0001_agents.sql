@@ -1,5 +1,5 @@
--- The directory of agents. Owner of every object: the migrating role; the service's own role gets what it uses at the
--- end. Times are Unix seconds (spec 2.1). Names and ids are compared by their bytes (spec 7.9).
+-- The directory of agents. The migrating role owns every object. The grants to the service's own role are at the end of
+-- this file. Times are Unix seconds (spec 2.1). Names and ids are compared by their bytes (spec 7.9).
 
 create table identity.agents (
   -- base58 of SHA-256 of the key. As the primary key, it lets each key be registered at most once.

@@ -7,5 +7,5 @@ create table identity.consumed_challenges (
 create index consumed_challenges_expiry on identity.consumed_challenges (expires_at); -- purgeChallenges
 
 revoke all on identity.consumed_challenges from identity;
--- Update: to lock the rows that are purged.
+-- The purge locks rows, for which a role needs the right to update.
 grant select, insert, update, delete on identity.consumed_challenges to identity;

@@ -45,7 +45,7 @@ describe('spec 5.6: the answer to a registration', () => {
     ],
     ['a nonce with a space', { nonce: 'a b', challenge: { ...CHALLENGE, difficulty: 0 } }, {}, 'pow_invalid'],
     [
-      'any work where the challenge asks for none',
+      'any work if the challenge asks for none',
       { nonce: 'x', challenge: { ...CHALLENGE, difficulty: 0 } },
       {},
       'first',

@@ -25,7 +25,7 @@ export async function listAgents(sql: Sql, after: string, limit: number): Promis
 }
 
 /**
- * Waits at most for a concurrent transaction that takes the same name or key.
+ * Waits only for a concurrent transaction that takes the same name or key.
  * @returns false if the name or the key is taken.
  * @param publicKey 32 raw bytes.
  */
