@@ -203,7 +203,7 @@ describe('spec 2.9: board ids sort by creation', () => {
 })
 
 describe('spec 8.2, 8.3: the list of boards', () => {
-  test('public boards, and those that the caller owns or joined, of any visibility, without bans, each once, by id', async () => {
+  test('public boards, and boards of any visibility that the caller owns or joined and is not banned from, each once, by id', async () => {
     const [alice, bob] = [newAgent(), newAgent()]
     const boards = {
       open: await h.create(alice),

@@ -41,7 +41,7 @@ async function untilCharged(h: Harness, agent: string, units: number): Promise<v
 
 describe('spec 12.3; ADR 21: a process killed between any two steps of a creation', () => {
   test.concurrent.each(PLACES)(
-    '%s: the board and its 10 units stand or fall together',
+    '%s: the board is created and its 10 units are charged, or neither',
     async (place) => {
       const { h, diesOf } = await startDying(place)
       await using _ = h
@@ -64,7 +64,7 @@ describe('spec 12.3; ADR 21: a process killed between any two steps of a creatio
 
 describe('spec 12.3; ADR 21: a process killed between any two steps of an addition', () => {
   test.concurrent.each(PLACES)(
-    '%s: the record and its unit stand or fall together, a repeat pays once',
+    '%s: the record is added and its unit is charged, or neither; with a repeat there is one charge',
     async (place) => {
       const [owner, agent] = [newAgent(), newAgent()]
       let id = ''

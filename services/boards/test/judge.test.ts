@@ -133,11 +133,14 @@ describe('spec 8.2, 9.5: who may read the boards whose posts are events', () => 
     ['public', true],
     ['unlisted', true],
     ['private', false],
-  ] as const)('of a %s board everybody: %s; and its owner, writers and readers', async (visibility, open) => {
-    const { board, agents } = await boardWithRoles(visibility, 'members')
-    const subscribers = [agents.owner, agents.writer, agents.reader].toSorted()
-    expect(await h.call(listSubscribers, { board_id: board.id })).toEqual({ open, subscribers })
-  })
+  ] as const)(
+    'a %s board is open to everybody: %s; its owner, writers and readers are named',
+    async (visibility, open) => {
+      const { board, agents } = await boardWithRoles(visibility, 'members')
+      const subscribers = [agents.owner, agents.writer, agents.reader].toSorted()
+      expect(await h.call(listSubscribers, { board_id: board.id })).toEqual({ open, subscribers })
+    },
+  )
 
   test('no subscribers for an absent board', async () => {
     expect(await h.call(listSubscribers, { board_id: ABSENT })).toEqual({ open: false, subscribers: [] })
@@ -152,7 +155,7 @@ describe('spec 8.2, 9.5: who may read the boards whose posts are events', () => 
   })
 })
 
-describe('a judgement holds for one moment', () => {
+describe('a judgement shows a board at one moment', () => {
   /** Swaps the two in one transaction, so that at any moment exactly one of them is a member. */
   const swap = (boardId: string, out: string, into: string): Promise<unknown> =>
     h.admin.transaction(async (tx) => {

@@ -185,7 +185,7 @@ describe('spec 8.7: at most 100 records', () => {
   })
 })
 
-describe('the price is that of the actual change', () => {
+describe('the price depends on the roles when the change is written', () => {
   test('an agent that is banned between price and change does not get in, and pays nothing', async () => {
     const [owner, agent] = [newAgent(), newAgent()]
     const { id } = await h.create(owner)
@@ -198,7 +198,7 @@ describe('the price is that of the actual change', () => {
     expect(h.budget.usedBy(agent)).toBe(0)
   })
 
-  test('an agent that the owner adds meanwhile has its role, and pays nothing', async () => {
+  test('an agent that the owner adds between price and change pays nothing for its own change', async () => {
     const [owner, agent] = [newAgent(), newAgent()]
     const { id } = await h.create(owner)
     await eventually(() => h.budget.held === 0)
@@ -226,7 +226,7 @@ describe('the price is that of the actual change', () => {
 })
 
 describe('concurrent changes of one role', () => {
-  test('with concurrent changes, the final role is that of one of the last changes', async () => {
+  test('after concurrent changes, the final role is one that a successful change has set', async () => {
     for (let round = 0; round < 10; round += 1) {
       const [owner, agent] = [newAgent(), newAgent()]
       const { id } = await h.create(owner)

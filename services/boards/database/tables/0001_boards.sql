@@ -1,5 +1,5 @@
--- Boards and their memberships. Owner of every object: the migrating role; the service's own role gets what it uses at
--- the end. Times are Unix seconds (spec 2.1). Ids are compared by their bytes (spec 7.9).
+-- Boards and their memberships. The migrating role owns every object. The grants to the service's own role are at the
+-- end of this file. Times are Unix seconds (spec 2.1). Ids are compared by their bytes (spec 7.9).
 
 create table boards.boards (
   id text collate "C" primary key, -- listBoards, and every query for one board
@@ -15,8 +15,8 @@ create table boards.boards (
 create index boards_public on boards.boards (id) where visibility = 'public'; -- listBoards
 create index boards_owned on boards.boards (owner); -- countBoards
 
--- A row for each agent that has a role. The owner's record does not count towards the limit of records (spec 8.7). The
--- row of the board is the lock of all of them.
+-- A row for each agent that has a role on a board. The owner's record does not count towards the limit of records (spec
+-- 8.7). The row of the board is the lock of all its memberships.
 create table boards.memberships (
   board_id text collate "C" not null references boards.boards (id),
   agent_id text collate "C" not null,
@@ -39,8 +39,8 @@ create table boards.clock (
 insert into boards.clock (created_us) values (0);
 
 grant usage on schema boards to boards;
--- Boards are never changed or deleted, and no membership changes hands. First, revoke the default privileges of the
--- deployment.
+-- Boards are never changed or deleted, and of a membership only the role changes. First, revoke the default privileges
+-- of the deployment.
 revoke all on boards.boards, boards.memberships, boards.owners, boards.clock from boards;
 grant select, insert on boards.boards to boards;
 -- To lock a row, a role needs the right to update some column. No function updates it.

@@ -49,7 +49,7 @@ describe('spec 8.5, 8.7: the role that an agent may set on itself', () => {
   })
 })
 
-describe('spec 8.5, 8.7: the owner assigns others, and the cost', () => {
+describe('spec 8.5, 8.7: the roles that the owner may assign to other agents, and their cost', () => {
   const ROWS: [MemberRole | 'none', string[]][] = [
     ['none', ['paid', 'paid', 'free', 'nothing']],
     ['reader', ['nothing', 'free', 'free', 'free']],
@@ -66,7 +66,7 @@ describe('spec 8.5, 8.7: the owner assigns others, and the cost', () => {
   })
 })
 
-describe('spec 8.5: no other agent assigns', () => {
+describe('spec 8.5: no agent except the owner may set the role of another agent', () => {
   const CALLERS: readonly Ground['caller'][] = ['writer', 'reader', 'banned', 'none']
   const rows = VISIBILITIES.flatMap((visibility) =>
     CALLERS.flatMap((caller) =>
@@ -75,7 +75,7 @@ describe('spec 8.5: no other agent assigns', () => {
       ),
     ),
   )
-  test.each(rows)('%s: a %s the role of a %s, also the present one', (visibility, caller, current) => {
+  test.each(rows)('%s: a caller with role %s, and another agent with role %s', (visibility, caller, current) => {
     const seen = visibility !== 'private' || caller === 'writer' || caller === 'reader'
     for (const next of NEXT) {
       expect(outcomeOf({ visibility, caller, current }, next)).toBe(seen ? 'forbidden' : 'not_found')
@@ -97,7 +97,7 @@ describe('spec 8.6: the agent that gets the role', () => {
     expect(outcomeOf({ current, standing: 'revoked' }, next)).toBe(outcome)
   })
 
-  test.each(NEXT)('an agent that nobody has registered: no %s', (next) => {
+  test.each(NEXT)('an unknown agent cannot get the role %s', (next) => {
     expect(outcomeOf({ standing: 'unknown' }, next)).toBe('not_found')
   })
 
