@@ -37,7 +37,7 @@ const silence = (processId: string, seconds: number) =>
   admin`update stream.processes set seen_at = clock_timestamp() - make_interval(secs => ${seconds}) where id = ${processId}`
 
 describe('spec 9.8: two for each agent', () => {
-  test('of 50 concurrent ones two are taken', async () => {
+  test('of 50 concurrent leases for one agent, two are taken', async () => {
     const agent = newAgent()
     const taken = await Promise.all(Array.from({ length: 50 }, () => take(agent)))
     expect(taken.filter(Boolean)).toHaveLength(2)
@@ -101,7 +101,7 @@ describe('beside processes of the previous release, which renew the time of each
     expect([await take(agent), await take(agent)]).toEqual([true, false])
   })
 
-  test('their remains are removed after a while', async () => {
+  test('leases that processes of the previous release left behind are removed after a while', async () => {
     const agent = newAgent()
     await takeOld(agent, 1, -61)
     await takeOld(agent, 2, -1)

@@ -1,4 +1,5 @@
--- The open streams of each agent. Owner of every object: the migrating role; the service's own role gets its grants at the end.
+-- The open streams of each agent. The migrating role owns every object. The grants to the service's own role are at the
+-- end of this file.
 
 -- Two slots for each agent, so the primary key enforces the limit of streams (spec 9.8) across all processes. Any process
 -- may take an expired lease.

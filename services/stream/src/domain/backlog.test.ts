@@ -3,7 +3,7 @@ import { Backlog } from './backlog.ts'
 
 const heard = (cursor: number, length = 1) => ({ cursor, content: 'x'.repeat(length) })
 
-test('in order of arrival', () => {
+test('events leave in the order of their arrival', () => {
   const backlog = new Backlog({ events: 3, characters: 100 })
   for (const cursor of [5, 6, 7]) backlog.push(heard(cursor))
   expect([backlog.shift()?.cursor, backlog.shift()?.cursor, backlog.shift()?.cursor, backlog.shift()]).toEqual([

@@ -1,6 +1,6 @@
 /**
- * Which events show how promptly a stream writes: those that were accepted after it had written everything, and while its
- * reader took what it wrote. Earlier events waited for the stream to open, or for the reader.
+ * Decides which events measure how promptly a stream writes. An event counts if it was accepted after the stream had
+ * written everything, and the reader has kept up since. Other events waited for the stream to open, or for the reader.
  */
 export class Promptness {
   #sinceMs = Number.POSITIVE_INFINITY
@@ -10,7 +10,7 @@ export class Promptness {
     this.#sinceMs = Math.min(this.#sinceMs, nowMs)
   }
 
-  /** The stream waits for its reader. What it writes until it has caught up again does not count. */
+  /** The stream waits for its reader. Events that it writes until it has caught up again do not count. */
   waitsForReader(): void {
     this.#sinceMs = Number.POSITIVE_INFINITY
   }

@@ -38,7 +38,7 @@ describe('spec 9.8: a process that could not report in time may have lost its le
     await loop[Symbol.asyncDispose]()
   })
 
-  test('none is closed while it reports', async () => {
+  test('no stream is closed while the process reports', async () => {
     const { loop, closeAll } = startOn(async () => [{ is_new: false }])
     await vi.advanceTimersByTimeAsync(10 * SILENCE_SECONDS * 1_000)
     expect(closeAll).not.toHaveBeenCalled()
@@ -46,7 +46,7 @@ describe('spec 9.8: a process that could not report in time may have lost its le
     await loop[Symbol.asyncDispose]()
   })
 
-  test('all are closed if its row was removed, although it reports in time', async () => {
+  test('all streams are closed if the row of the process was removed, although the process reports in time', async () => {
     const { loop, closeAll } = startOn(async () => [{ is_new: true }])
     await vi.advanceTimersByTimeAsync(1)
     expect(closeAll).toHaveBeenCalledOnce()

@@ -95,7 +95,7 @@ test('spec 5.11, 9.7: within a turn a late entry reaches its stream, and the str
 
 test.each([
   ['the answer is incomplete', { isComplete: false }],
-  ['messaging is of the release before and does not know the call', { isOld: true }],
+  ['messaging is of the previous release and does not know the call', { isOld: true }],
 ])('spec 5.11, 9.7: if %s, the turn reads all heads', async (_, state) => {
   await using h = await startScene(['late', 'revoked'])
   const [late, revoked] = h.open

@@ -71,7 +71,10 @@ export function startWatchHeads({ bus, logger, streams }: Deps, channel: Channel
     sinceMs = late?.next_since_ms ?? null
   }
 
-  /** @returns undefined if there is no answer: a messaging of the release before does not know the call. */
+  /**
+   * @returns undefined if there is no answer, because a messaging process of the previous release does not know the
+   * call.
+   */
   async function askLate(revokedSinceMs: number | null): Promise<ReplyOf<typeof listLate> | undefined> {
     try {
       return await bus.call(listLate, { revoked_since_ms: revokedSinceMs }, contextNow())

@@ -37,7 +37,7 @@ export async function releaseLeases(sql: Sql, ids: readonly string[]): Promise<v
   await sql`delete from stream.leases l where l.id = any (${[...ids]}::uuid[])`
 }
 
-/** Removes expired leases, which only processes of the release before leave behind. This only saves space. */
+/** Removes expired leases, which only processes of the previous release leave behind. This only saves space. */
 export async function purgeLeases(sql: Sql): Promise<void> {
   await sql`
     delete from stream.leases l where l.ctid = any (array(

@@ -158,7 +158,7 @@ describe('spec 9.7: history and live events join at the cursor', () => {
     await end(scene)
   })
 
-  test('skipped events are not written, and the last cursor is behind them', async () => {
+  test('skipped events are not written, and the last cursor is past them', async () => {
     const scene = startScene()
     scene.skipped.add(2).add(3)
     await isGreeted(scene)
@@ -204,7 +204,7 @@ describe('slow readers are bounded in memory and served from history', () => {
       for (const cursor of scene.accept(1)) scene.hear(cursor)
       if (count % 20 === 0) await new Promise(setImmediate)
     }
-    // One event more than the connection's high-water mark, so the 8 MB are not all waiting in it.
+    // The connection buffers its high-water mark and one more event, far less than the 8 MB that arrived.
     expect(scene.out.writableLength).toBeLessThan(3 * CHARACTERS)
     scene.resume()
     await eventually(() => scene.cursors().length === COUNT)
@@ -222,7 +222,7 @@ describe('slow readers are bounded in memory and served from history', () => {
     expect(scene.state.listening).toBe(0)
   })
 
-  test('a reader that goes away ends it', async () => {
+  test('a reader that goes away ends its stream', async () => {
     const scene = startScene()
     await isGreeted(scene)
     scene.out.destroy()
@@ -234,7 +234,7 @@ describe('slow readers are bounded in memory and served from history', () => {
 describe('spec 9.7: cursors', () => {
   afterEach(() => vi.useRealTimers())
 
-  test('retry first, a cursor after the history, and a last one', async () => {
+  test('a stream begins with retry, has a cursor after the history, and ends with a cursor', async () => {
     const scene = startScene()
     scene.accept(2)
     await isGreeted(scene)
@@ -248,7 +248,7 @@ describe('spec 9.7: cursors', () => {
     ])
   })
 
-  test('after each pause; an event restarts the time', async () => {
+  test('a cursor after each pause; an event restarts the pause', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const scene = startScene({ heartbeatSeconds: 20 })
     await isGreeted(scene)
