@@ -98,7 +98,7 @@ describe('conflicts between two transactions', () => {
     expect(await retryOnConflict(work)).toEqual([{ done: 1 }])
   })
 
-  test('and is unavailable in the end', async () => {
+  test('a conflict that repeats in every attempt is unavailable', async () => {
     await using database = open()
     const text = "do $$ begin raise exception 'spoilt' using errcode = '40001'; end $$"
     await expect(retryOnConflict(() => database.run((sql) => sql.unsafe(text)))).rejects.toMatchObject({

@@ -4,7 +4,10 @@ import { explainNoTls, explainTlsFailure, TlsError } from '@svc/tls/failure.ts'
 import { trustedContext } from '@svc/tls/trust.ts'
 import type { Options } from 'postgres'
 
-/** URLs that both clients read in the same way: without the parameters that they read differently, and with the TLS options of Node. */
+/**
+ * A Postgres server, as both clients (`pg` and `postgres`) need it. They read some URL parameters differently, so the
+ * URLs here have none of those, and TLS is given as Node's options.
+ */
 export interface PostgresServer {
   /** One URL for each host. One of the hosts is the primary. */
   readonly urls: readonly [string, ...string[]]

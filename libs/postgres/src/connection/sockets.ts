@@ -13,9 +13,9 @@ interface Sockets extends Disposable {
    */
   readonly connect: (options: DriverOptions, at: number) => Socket
   /**
-   * Closes the sockets that were silent for this long. It may also close a socket that was silent for up to `HEARD_WITHIN_MS`
-   * less, or twice that if this process was busy. The driver sends its next queries on new sockets, which begin with the next
-   * host. Otherwise each of them would first wait for a machine that may be gone.
+   * Closes the sockets that were silent for this long. It may also close a socket that was silent for up to
+   * `HEARD_WITHIN_MS` less, or twice that if this process was busy. The driver sends its next queries on new sockets,
+   * which try the next host first. Otherwise each new socket would first wait for a machine that may be gone.
    */
   endSilent(forMs: number): void
 }
@@ -36,7 +36,7 @@ const HEARD_WITHIN_MS = 250
 
 export function createSockets(): Sockets {
   const heard = new Map<Socket, { bytes: number; afterMs: number; shift: number }>()
-  /** By how much the turns are shifted among the hosts. */
+  /** Added to the driver's host index, so that the next connections try another host first. */
   let shift = 0
   let lookedMs = performance.now()
   const sample = setInterval(() => {
