@@ -43,7 +43,7 @@ export interface Nats {
 
 /** If a server does not answer within this time, it or another server is tried. */
 const ATTEMPT_MS = 3_000
-/** The third ping that is due detects a silent link. Until then every call over the link times out. */
+/** A silent link is detected when the third ping is due. Until then every call over the link times out. */
 const PING_INTERVAL_MS = 3_000
 
 /** The pause between attempts to connect, plus a jitter of up to the same length, so that clients do not come all at once. */

@@ -62,7 +62,7 @@ describe('a process whose user may not listen to all of its subjects', () => {
     await expect(serving).rejects.toThrow('NATS does not let budget listen to all of its subjects')
   })
 
-  test('but a drain is not a failure', async () => {
+  test('a drain is not a failure', async () => {
     await using h = await startHarness([doubling])
     await h.serving.drain()
     expect(await Promise.race([h.serving.failed, h.serving.drain().then(() => 'drained')])).toBe('drained')
@@ -99,7 +99,7 @@ describe('calls over NATS', () => {
     expect(await held).toEqual({ value: 1 })
   })
 
-  test('text arrives unchanged, and pages larger than a message’s share travel alone', async () => {
+  test('text arrives unchanged, and a large page travels in a message of its own', async () => {
     const pages = handleText(page, async ({ characters }) => ({
       meta: { count: 1 },
       text: `"${'é'.repeat(characters)}"`,

@@ -21,7 +21,7 @@ async function startPair() {
 }
 
 describe('messages between processes of one service', () => {
-  test('every listener gets a value, and none that has stopped', async () => {
+  test('every listener gets a value, but a listener that has stopped gets none', async () => {
     await using pair = await startPair()
     const heard: unknown[] = []
     const listening = pair.one.channel.subscribe(SUBJECT, (value) => heard.push(value))

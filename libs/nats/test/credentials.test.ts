@@ -143,7 +143,7 @@ describe('SVC_NATS_CERT_FILE and SVC_NATS_KEY_FILE', () => {
     ['one of a stranger', async () => showing(await stranger.issue()), REFUSED],
     ['an expired one', async () => showing(await authority.issue({ expired: true })), REFUSED],
   ])(
-    'a server that asks for one and gets %s refuses it, and the message names the variable',
+    'a server that asks for a certificate and gets %s refuses it, and the message names the variable',
     async (_, variables, alert) => {
       const { url } = await start()
       const outcome = await outcomeOf({ SVC_NATS_URL: url, SVC_NATS_CA_FILE: ca, ...(await variables()) })

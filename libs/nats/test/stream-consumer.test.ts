@@ -125,7 +125,7 @@ describe('one process of a durable consumer', () => {
     expect(scene.texts()).toEqual(['1', '2', '3'])
   })
 
-  test('without a stream a pull says so', async () => {
+  test('a pull returns false if there is no stream', async () => {
     await using scene = await startScene()
     expect(await scene.consumer.pull(PULL)).toBe(false)
   })
@@ -161,7 +161,7 @@ describe('ADR 22: no pull goes silent', () => {
     await eventually(async () => (await scene.consumer.lag()) === 0)
   })
 
-  test('NATS killed and restarted during a pull: it ends at once, and the next one gets later events', async () => {
+  test('NATS killed and restarted during a pull: the pull ends at once, and the next pull gets later events', async () => {
     await using scene = await startScene()
     await scene.publish('1')
     await using pulling = startPulling(scene)

@@ -25,7 +25,7 @@ export function loginFrom({ files }: NatsAccess, user: string, say: Say): Authen
   const current = renewed({ [variable]: files[variable] }, say, (texts) => {
     const authenticator = authenticatorOf(texts, user)
     try {
-      // Without a server's challenge it signs nothing, but it refuses a damaged seed.
+      // Without a server's challenge the authenticator signs nothing, but it throws if the seed is damaged.
       authenticator()
     } catch (cause) {
       throw new TypeError(`${variable} is ${files[variable]}, which has a damaged seed`, { cause })
@@ -73,7 +73,7 @@ function renewed<T>(paths: Paths, say: Say, make: (texts: Texts) => T): () => T 
       if (!isDeepStrictEqual(now, texts)) made = make(now)
       texts = now
     } catch (error) {
-      say(`${messageOf(error)}. Until you mend this, NATS gets what the process read before.`)
+      say(`${messageOf(error)}. Until you correct this, the process uses the contents that it read before.`)
     }
     return made
   }

@@ -19,7 +19,7 @@ test('data on a silent link is bounded, and freed when the server has it or the 
   expect(outflow.isFull).toBe(true)
   asked[0]?.resolve()
   await new Promise(setImmediate)
-  // The answer does not cover data that was handed over after the question.
+  // The flush does not confirm data that was handed over after it began.
   expect(outflow.isFull).toBe(false)
   outflow.add(MAX_UNCONFIRMED_CHARACTERS - 1)
   expect(outflow.isFull).toBe(true)
@@ -29,7 +29,7 @@ test('data on a silent link is bounded, and freed when the server has it or the 
   expect(outflow.isFull).toBe(false)
 })
 
-test('small amounts need no question, and only one question is open at a time', () => {
+test('small amounts need no flush, and only one flush is under way at a time', () => {
   const { outflow, asked } = start()
   for (let at = 0; at < 100; at += 1) outflow.add(10_000)
   expect(asked.length).toBe(0)
