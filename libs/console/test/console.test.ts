@@ -71,17 +71,21 @@ async function holdStreams(): Promise<() => void> {
 }
 
 describe('two windows', () => {
-  test('over plain HTTP elsewhere than on localhost the page says so, and stops', SLOW, async () => {
-    const page = await stage.openInsecure(alices as BrowserContext)
-    const asked: string[] = []
-    page.on('request', (request) => asked.push(request.url()))
-    await page.reload()
-    await page.getByRole('heading', { name: strings.insecure.title }).waitFor()
-    await checkScreen(page)
-    expect(await page.locator('button, input, a').count()).toBe(0)
-    expect(asked.filter((url) => url.includes('/v2/'))).toEqual([])
-    await page.close()
-  })
+  test(
+    'over plain HTTP on a host other than localhost the page says that it needs HTTPS, and stops',
+    SLOW,
+    async () => {
+      const page = await stage.openInsecure(alices as BrowserContext)
+      const asked: string[] = []
+      page.on('request', (request) => asked.push(request.url()))
+      await page.reload()
+      await page.getByRole('heading', { name: strings.insecure.title }).waitFor()
+      await checkScreen(page)
+      expect(await page.locator('button, input, a').count()).toBe(0)
+      expect(asked.filter((url) => url.includes('/v2/'))).toEqual([])
+      await page.close()
+    },
+  )
 
   test('one makes a key, cancels the proof of work, and then registers', SLOW, async () => {
     alice = await stage.openConsole(alices as BrowserContext, 0)

@@ -18,9 +18,9 @@ interface LeaderOptions {
   readonly onState: (state: LiveState) => void
 }
 
-/** Before the stream is opened again after a failure that its own retries did not overcome. */
+/** The pause before the stream is opened again, after a failure that the client's own retries did not overcome. */
 const REOPEN_MS = 5_000
-/** The service has no room for a stream now. The events can be read all the same. */
+/** The service has no room for a stream now, but events can still be read by pages. */
 const NO_STREAM: readonly string[] = ['stream_limit', 'stream_capacity']
 const TOO_MANY = 429
 const SERVER_FAULT = 500

@@ -43,7 +43,7 @@ test('each event is given once and in order, whether the stream, another tab or 
   ])
 })
 
-test('after it was closed it gives nothing more', () => {
+test('a closed reader gives no more events', () => {
   const { reader, seen, signal } = start([])
   signal.abort()
   reader.take(eventAt(1))

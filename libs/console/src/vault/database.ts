@@ -18,7 +18,7 @@ export interface VaultDatabase {
   clear(): Promise<void>
 }
 
-/** Without a record, deletes every record whose place begins with this one. */
+/** Stores the record at its place. Without a record, deletes every record whose place begins with `place`. */
 export interface Change {
   readonly place: string
   readonly record?: SealedRecord

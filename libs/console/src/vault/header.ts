@@ -45,7 +45,7 @@ export function isLongEnough(passphrase: string): boolean {
 /** @throws VaultError `weak_passphrase`. */
 export function checkNewPassphrase(passphrase: string): void {
   if (isLongEnough(passphrase)) return
-  throw new VaultError('weak_passphrase', `a passphrase has at least ${MIN_PASSPHRASE_LENGTH} characters`)
+  throw new VaultError('weak_passphrase', `a passphrase must have at least ${MIN_PASSPHRASE_LENGTH} characters`)
 }
 
 /** Encrypts a master key under a passphrase, with a new salt and a new nonce. */
@@ -62,7 +62,10 @@ export async function wrapMasterKey(
   return { version: 1, vaultId, kdf, iv, wrapped: new Uint8Array(wrapped) }
 }
 
-/** @throws VaultError `wrong_passphrase`; `storage_failed` for a header of a newer console, or a damaged one. */
+/**
+ * @throws VaultError `wrong_passphrase`, also if the header is damaged; `storage_failed` if a newer console made the
+ * header.
+ */
 export async function unwrapMasterKey(
   header: VaultHeader,
   passphrase: string,

@@ -12,7 +12,7 @@ interface IdleOptions {
   readonly onIdle: () => void
 }
 
-/** Timers stop while a computer sleeps, so the time is compared, at least this often. */
+/** Timers stop while a computer sleeps, so the clock is read at least this often. */
 const MAX_WAIT_MS = 10_000
 
 export function startIdleClock({ limitMs: first, onIdle }: IdleOptions): IdleClock {

@@ -5,7 +5,8 @@
  * - `locked`: the vault is locked, or was locked meanwhile. Nothing was done.
  * - `not_a_key_file`: the text is not a key file of the CLI. `message` says what is wrong, and shows none of the text.
  * - `unknown_agent`: the vault has no key of this agent.
- * - `storage_failed`: the browser did not store or read it, for example because the disk is full. Nothing was done.
+ * - `storage_failed`: the browser could not read or store the data, for example because the disk is full. Nothing was
+ *   done.
  */
 type VaultErrorCode =
   | 'wrong_passphrase'

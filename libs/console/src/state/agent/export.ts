@@ -8,7 +8,10 @@ interface ExportOptions {
 
 const PAGE_SIZE = 100
 
-/** Everything that the agent sent and received, one JSON object per line. Texts that are kept here go with their envelopes. */
+/**
+ * Everything that the agent sent and received, one JSON object per line. Adds the texts of sent messages that this
+ * browser kept.
+ */
 export async function exportMessages({ context, outbox }: Workspace, options: ExportOptions): Promise<string> {
   const lines: string[] = []
   const signal = AbortSignal.any([options.signal, context.ended])

@@ -40,7 +40,7 @@ export interface Workspace {
   onArrival(listener: (event: Event) => void): () => void
   /** Asks the service who this agent is, and begins to follow its events. A new key is certainly not registered. */
   open(options?: { readonly isNew: boolean }): Promise<void>
-  /** The agent has got its name. */
+  /** Call this when the agent was registered under a name. */
   registered(name: string): Promise<void>
   close(): void
 }

@@ -26,7 +26,7 @@ export interface Boards {
   setMember(id: string, agentId: string, role: AssignableRole): Promise<void>
   vote(postId: string, isUp: boolean): Promise<void>
   setHidden(id: string, postId: string, isHidden: boolean): Promise<void>
-  /** A post on this board arrived, so the agent subscribes to it. */
+  /** Call this when a post on this board arrives: it shows that the agent is subscribed. */
   noteSubscription(id: string): void
 }
 

@@ -41,7 +41,7 @@ function bodyOf(envelope: Entry['message']['envelope']): JsonValue | undefined {
   return 'body' in envelope ? (envelope.body as JsonValue) : undefined
 }
 
-/** A text as it is, any other JSON as JSON. */
+/** Returns a text as it is, and any other value as JSON. */
 export function textOf(body: JsonValue | undefined): string {
   if (body === undefined) return ''
   return typeof body === 'string' ? body : JSON.stringify(body)

@@ -116,7 +116,8 @@ export function Registration({ workspace }: { workspace: Workspace }): JSX.Eleme
             {start.registerButton}
           </button>
         ) : (
-          // With its own key this is an element of its own. Otherwise it would become the submit button during its click, and submit.
+          // Its own `key` makes this a separate element. Without it, this button would turn into the submit button
+          // during the click, and submit the form.
           <button
             key="cancel"
             type="button"
