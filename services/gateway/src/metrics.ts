@@ -27,7 +27,7 @@ export const httpConnections = defineLevel({
 
 export const httpMaxConnections = defineLevel({
   name: 'agentmsg_http_max_connections',
-  help: 'Connections past which this process closes one for each new one',
+  help: 'Maximum number of connections; past it, each new connection makes this process close one',
   labels: [],
 })
 
@@ -39,7 +39,7 @@ export const httpRefused = defineCount({
 
 export const httpClosed = defineCount({
   name: 'agentmsg_http_closed_total',
-  help: 'Connections that were closed to protect others, by reason: slow_reader, unsent (answers hold too much), crowded (too many connections), pipelined (too many unanswered requests), expelled (other connections of such a client)',
+  help: 'Connections that were closed to protect others, by reason: slow_reader, unsent (answers hold too much), crowded (too many connections), pipelined (too many unanswered requests), expelled (the other connections of a client that was cut off for its requests)',
   labels: ['reason'],
 })
 

@@ -51,7 +51,7 @@ export const madeUp = defineCount({
 
 export const covered = defineLevel({
   name: 'agentmsg_webhook_covered_seconds',
-  help: 'Since the start of the last complete comparison with the logs: older messages have their jobs; every process reports the same value',
+  help: 'Time since the start of the last complete comparison with the logs. Messages accepted before that have their jobs; every process reports the same value',
   labels: [],
 })
 
