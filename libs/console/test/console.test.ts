@@ -200,6 +200,22 @@ describe('two windows', () => {
   )
 })
 
+test('a second agent in the same browser begins in its own inbox', SLOW, async () => {
+  const page = windowOf(alice)
+  const chooser = page.getByRole('button', { name: new RegExp(`^${strings.agents.open}`) })
+  await acts.goTo(page, 'settings')
+  await chooser.click()
+  await page.getByRole('button', { name: strings.agents.add, exact: true }).click()
+  await page.getByLabel(strings.start.name, { exact: true }).fill('second')
+  await page.getByRole('button', { name: strings.start.createButton, exact: true }).click()
+  await acts.waitForInbox(page)
+  await chooser.filter({ hasText: 'second' }).click()
+  await checkScreen(page)
+  await page.getByRole('dialog').getByRole('button').filter({ hasText: 'alice' }).click()
+  await chooser.filter({ hasText: 'alice' }).waitFor()
+  await acts.waitForState(page, 'live')
+})
+
 describe('hostile messages', () => {
   test.each(HOSTILE)('%s: it stays text, inside its box', SLOW, async (what, text) => {
     const page = windowOf(bob)

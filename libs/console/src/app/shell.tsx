@@ -20,11 +20,9 @@ const LATER: Partial<Record<Page, () => Promise<FunctionComponent>>> = {
 export function Shell(): JSX.Element {
   const { page } = route.value
   const main = useRef<HTMLElement>(null)
-  const isFirst = useRef(true)
-  // A new page takes the focus, so that keyboards and screen readers continue at its start.
+  // A new page takes the focus, unless a part of the page already has it. So keyboards and screen readers continue there.
   useEffect(() => {
-    if (!isFirst.current) main.current?.focus()
-    isFirst.current = false
+    if (!main.current?.contains(document.activeElement)) main.current?.focus()
   }, [page])
   return (
     <div class="shell">

@@ -3,6 +3,7 @@ import { computed, effect, signal } from '@preact/signals'
 import { createVault } from '../vault/create-vault.ts'
 import { deriveInWorker } from '../work/work.ts'
 import { createWorkspace, type Workspace } from './agent/workspace.ts'
+import { goTo } from './route.ts'
 
 /** Each tab remembers its own agent, so that two windows can show two agents. An agent id is not secret. */
 const SHOWN = 'agent'
@@ -26,6 +27,8 @@ export const wish = signal<Wish | undefined>(undefined)
 export const workspace = computed(() => (shownId.value === undefined ? undefined : workspaces.value.get(shownId.value)))
 
 export function showAgent(agentId: string): void {
+  // The address names a page, and perhaps a message, of the previous agent.
+  if (shownId.peek() !== undefined && shownId.peek() !== agentId) goTo('inbox')
   shownId.value = agentId
   sessionStorage.setItem(SHOWN, agentId)
   isAdding.value = false

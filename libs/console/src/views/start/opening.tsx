@@ -30,9 +30,11 @@ export function Opening({ workspace }: { workspace: Workspace }): JSX.Element {
             </button>
           )}
         </span>
-        <button type="button" class="primary" onClick={() => void workspace.open()}>
-          {strings.retry}
-        </button>
+        {!isRevoked && (
+          <button type="button" class="primary" onClick={() => void workspace.open()}>
+            {strings.retry}
+          </button>
+        )}
       </div>
     </div>
   )
