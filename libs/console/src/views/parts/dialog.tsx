@@ -35,12 +35,12 @@ export function Dialog({ title, onClose, children, isWide = false }: Properties)
       }}
     >
       <div class="dialog-box">
-        <header class="dialog-head">
+        <div class="dialog-head">
           <h2 id={heading}>{title}</h2>
           <button type="button" class="quiet square" aria-label={strings.close} onClick={onClose}>
             <Icon name="close" />
           </button>
-        </header>
+        </div>
         {children}
       </div>
     </dialog>
