@@ -30,7 +30,7 @@ export const STORAGE = {
  * Bytes that stay of a message for ever, with their index entry (ADR 29), as measured by
  * services/messaging/test/operate/ids.test.ts.
  */
-export const ID_BYTES = 100
+export const ID_BYTES = 101
 
 /**
  * How long rows are kept, in days (README of each service). Expired messages are deleted at the end of their partition's
