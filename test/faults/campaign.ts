@@ -43,6 +43,8 @@ export interface RoundReport {
   readonly outcomes: Readonly<Record<string, number>>
   /** Faults by kind. */
   readonly faults: Readonly<Record<string, number>>
+  /** Partitions of messages that were emptied meanwhile. */
+  readonly emptied: number
   readonly violations: readonly Violation[]
   readonly history: string
 }
@@ -99,6 +101,7 @@ async function runOne(
 ): Promise<RoundReport> {
   const { system, seed } = shared
   await using overdue = watchReservations(system)
+  const emptiedBefore = await findEmptied(system)
   await using round = await runRound({
     ...shared,
     actors,
@@ -110,6 +113,7 @@ async function runOne(
   const readFromMs = Date.now()
   const final = await readFinal(round, system)
   const readUntilMs = Date.now()
+  const emptied = (await findEmptied(system)).filter((time, slot) => time !== emptiedBefore[slot]).length
   await Promise.all(round.followers.map((follower) => follower.stop()))
   await round.history.flush()
   const entries = await readHistory(round.history.path)
@@ -136,8 +140,21 @@ async function runOne(
     faults: countOf(
       entries.flatMap((entry) => (entry.type === 'fault' && entry.phase === 'begin' ? [entry.name] : [])),
     ),
+    emptied,
     violations,
     history: round.history.path,
+  }
+}
+
+/** When each partition of messages was emptied last. */
+async function findEmptied({ adminUrl }: FaultSystem): Promise<(string | null)[]> {
+  const sql = postgres(adminUrl, { max: 1, onnotice: () => {} })
+  try {
+    const slots = await sql<{ emptied: string | null }[]>`
+      select emptied_at::text as emptied from messaging.slots order by slot`
+    return slots.map(({ emptied }) => emptied)
+  } finally {
+    await sql.end({ timeout: 5 })
   }
 }
 
@@ -198,8 +215,7 @@ function environmentFor(host: string, caFile: string): NodeJS.ProcessEnv {
     SVC_WEBHOOK_ATTEMPT_SECONDS: '3',
     SVC_WEBHOOK_LEASE_SECONDS: '5',
     NODE_EXTRA_CA_CERTS: caFile,
-    // Longer than a round, so a message without a time to live does not expire during one. Partitions are emptied every 150
-    // s.
-    SVC_RETENTION_DAYS: String(900 / 86_400),
+    // Longer than a round, so a message without a time to live does not expire during one. A partition is emptied every 80 s.
+    SVC_RETENTION_DAYS: String(480 / 86_400),
   }
 }

@@ -55,6 +55,7 @@ console.log(`requests    ${reports.reduce((sum, { attempts }) => sum + attempts,
 console.log(`rounds      ${reports.length}`)
 for (const [name, count] of Object.entries(sumOf(reports.map((report) => report.outcomes))))
   console.log(`  ${count}  ${name}`)
+console.log(`partitions  ${reports.reduce((sum, { emptied }) => sum + emptied, 0)} emptied`)
 console.log('faults')
 for (const [name, count] of Object.entries(sumOf(reports.map((report) => report.faults))))
   console.log(`  ${count}  ${name}`)

@@ -30,13 +30,14 @@ export const STORAGE = {
  * Bytes that stay of a message for ever, with their index entry (ADR 29), as measured by
  * services/messaging/test/operate/ids.test.ts.
  */
-export const ID_BYTES = 100
+export const ID_BYTES = 101
 
 /**
  * How long rows are kept, in days (README of each service). Expired messages are deleted at the end of their partition's
- * period, which is a sixth of the retention: on average they wait for half a period.
+ * period, which is a sixth of the retention: on average they wait for half a period. Reservations are kept for 25 hours, and on
+ * average for half of the 15 hours of their partition.
  */
-export const KEPT_DAYS = { messages: 32.5, outbox: 1, reservations: 25 / 24, nonces: 30 / 1_440, stream: 1 } as const
+export const KEPT_DAYS = { messages: 32.5, outbox: 1, reservations: 32.5 / 24, nonces: 30 / 1_440, stream: 1 } as const
 
 /** The part of a message's time that is waiting, not work. Assumptions for one data centre, explained in docs/operating/scale.md. */
 export const LATENCY_MS = {

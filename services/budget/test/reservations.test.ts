@@ -1,8 +1,9 @@
+import { isLockTimeout } from '@svc/postgres/database.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Allowances } from '../src/domain/allowances.ts'
 import { secondsToMidnight } from '../src/domain/day.ts'
-import { purgeReleased, purgeSettled } from '../src/store/reservations.ts'
+import { SLOTS, truncateReservations } from '../src/store/reservations.ts'
 import { reserveBatch } from '../src/store/reserve.ts'
 import { ALLOWANCES, type Attempt, type Calls, type Harness, newOperation, startHarness } from './harness.ts'
 
@@ -488,9 +489,17 @@ test('overdue reservations are listed to their owner, oldest first, until they a
 })
 
 describe('purge', () => {
-  const LONG_AGO = new Date(Date.now() - 3 * HOUR_MS).toISOString()
+  /** In the slot before, or the one before that. */
+  const LONG_AGO = new Date(Date.now() - 20 * HOUR_MS).toISOString()
 
-  test('removes operations that ended long ago, but no held or recent one; the books still agree', async () => {
+  /** @returns how many partitions were emptied. */
+  async function purge({ database: { sql } }: Harness, keptMs = HOUR_MS): Promise<number> {
+    const emptied = []
+    for (const slot of SLOTS) emptied.push(await truncateReservations(sql, { slot, keptMs, waitMs: 200 }))
+    return emptied.filter((each) => each).length
+  }
+
+  test('empties a partition once nothing in it is held and all ended long ago; the books still agree', async () => {
     await using own = await startHarness()
     const { sql } = own.database
     const h = own.calls()
@@ -507,26 +516,69 @@ describe('purge', () => {
     const books = () =>
       sql`select used_units, used_introductions from budget.accounts union all select used_units, used_introductions from budget.past_days`
     const before = await books()
-    expect(await purgeSettled(sql, HOUR_MS, 100)).toBe(1)
-    expect(await purgeReleased(sql, HOUR_MS, 100)).toBe(1)
-    const left = await sql<{ operation: string }[]>`select operation from budget.reservations`
-    expect(new Set(left.map(({ operation }) => operation))).toEqual(new Set([held.operation, young]))
+    expect(await purge(own)).toBe(0)
+    await h.settle(held.operation)
+    expect(await purge(own, 25 * HOUR_MS)).toBe(0)
+    expect(await purge(own)).toBe(1)
+    expect(await sql`select operation from budget.reservations`).toEqual([{ operation: young }])
     expect(await books()).toEqual(before)
   })
 
-  test('leaves a released reservation whose account is locked for the next pass', async () => {
+  test('ADR 21: an operation that is attempted again stays, in the partition of its last attempt', async () => {
     await using own = await startHarness()
-    const { sql } = own.database
     const h = own.calls()
-    const { operation, deadlineMs } = await take(h, LONG_AGO, 1, null, own)
-    await h.release(operation, deadlineMs)
-    await sql.begin(async (tx) => {
-      await tx`select from budget.accounts for no key update`
-      expect(await purgeReleased(sql, HOUR_MS, 100)).toBe(0)
+    const [held, released] = [await take(h, LONG_AGO, 1, null, own), await take(h, LONG_AGO, 2, null, own)]
+    await h.release(released.operation, released.deadlineMs)
+    for (const [units, { operation }] of [held, released].entries()) {
+      await h.reserve({ operation, units: units + 1 })
+      await h.settle(operation)
+    }
+    expect(await purge(own)).toBe(0)
+    for (const [units, { operation }] of [held, released].entries()) {
+      expect(await h.reserve({ operation, units: units + 1 })).toMatchObject({ settled: true })
+    }
+    const slots = await own.database.sql`select count(*)::int as rows from budget.reservations group by slot`
+    expect(slots).toEqual([{ rows: 2 }])
+  })
+
+  test('ADR 14: a partition that somebody reads is left for a later pass', async () => {
+    await using own = await startHarness()
+    const h = own.calls()
+    const { operation } = await take(h, LONG_AGO, 1, null, own)
+    await h.settle(operation)
+    await own.database.sql.begin(async (tx) => {
+      await tx`select from budget.reservations`
+      await expect(purge(own)).rejects.toSatisfy(isLockTimeout)
+      await h.spend()
     })
-    expect(await purgeReleased(sql, HOUR_MS, 100)).toBe(1)
+    expect(await purge(own)).toBe(1)
+  })
+
+  test('charges go on while partitions are emptied all the time', async () => {
+    await using own = await startHarness()
+    const h = own.calls()
+    const agents = Array.from({ length: 8 }, (_, at) => `agent-${at}`)
+    let [spending, emptied] = [true, 0]
+    const spend = async (agent: string): Promise<void> => {
+      for (let count = 0; count < 30; count += 1) await h.spend({ agent })
+    }
+    const purges = (async () => {
+      // Whatever is not held may go at once.
+      while (spending) emptied += await purge(own, -HOUR_MS).catch(ignoreLockTimeout)
+    })()
+    await Promise.all(agents.map(spend)).finally(() => {
+      spending = false
+    })
+    await purges
+    expect(emptied).toBeGreaterThan(0)
+    for (const agent of agents) expect(await h.budget(agent)).toMatchObject({ used_units: 30 })
   })
 })
+
+function ignoreLockTimeout(error: unknown): number {
+  if (isLockTimeout(error)) return 0
+  throw error
+}
 
 /** Ends the operation that `waiting` waits for. @throws EndedLate if that took too long; then any answer is possible. */
 async function endInTime<T>(waiting: Promise<T>, end: () => Promise<unknown>): Promise<T> {

@@ -1,9 +1,11 @@
 /**
  * The pace of direct messages as the stored number grows. Senders work at full speed until a given number of messages is
- * stored. With a time to live, as many messages expire as arrive, so the sizes of tables should stop growing. Each row is
- * one period of sending.
+ * stored. With a time to live, as many messages expire as arrive, so the sizes of tables should stop growing, and the books
+ * are verified at the end. Each row is one period of sending.
  */
-import { writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import postgres from 'postgres'
 import { lineChart } from '../../support/charts/line-chart.ts'
 import { type BenchSystem, startBenchSystem, startGenerator } from '../bench-system.ts'
@@ -41,7 +43,8 @@ const PREPARED_SHARE = 1.3
 const WARM_UP_SECONDS = 12
 const MIB = 1024 * 1024
 
-export async function benchSteady(options: SteadyOptions): Promise<void> {
+/** @returns false if the books do not add up. */
+export async function benchSteady(options: SteadyOptions): Promise<boolean> {
   const { messages, ttlSeconds, connections, chart } = options
   // The retention is as short as the time to live, so that partitions are emptied in step with it.
   await using system = await startBenchSystem(
@@ -91,6 +94,17 @@ export async function benchSteady(options: SteadyOptions): Promise<void> {
     writeFileSync(chart, chartOf(rows, life))
     console.log(`\nchart: ${chart}`)
   }
+  return ttlSeconds === 0 || verifyBooks(system)
+}
+
+/** Runs `svc admin verify`: what was charged still agrees with what was done, although most messages are gone. */
+function verifyBooks({ dataDir }: BenchSystem): boolean {
+  console.log('\nThe books, with `svc admin verify`:\n')
+  const { status } = spawnSync(process.execPath, ['libs/cli/src/main.ts', 'admin', 'verify'], {
+    env: { ...process.env, SVC_NATS_URL: readFileSync(join(dataDir, 'admin-nats-url'), 'utf8').trim() },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
+  return status === 0
 }
 
 async function register(system: BenchSystem, count: number): Promise<BenchAgentData[]> {

@@ -36,7 +36,7 @@ const CAUGHT_UP_MS = 45_000
 const REOPEN_MS = 50
 /** Every fifth message is a post. */
 const POST_EVERY = 5
-const HOOK = { path: '/rolling', secret: 'the secret of the rolling load' }
+const HOOK = { path: '/rolling', secret: 'the secret of the rolling load test' }
 
 /** The part of a system that the load needs. */
 interface RollingSystem {

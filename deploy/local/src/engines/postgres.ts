@@ -211,9 +211,10 @@ function settingsFor(
     wal_level: 'minimal',
     max_wal_senders: 0,
     max_logical_replication_workers: 0,
-    // Checkpoints are rare, because the first change of a page after a checkpoint writes the whole page to the WAL.
+    // Checkpoints are rare, because the first change of a page after a checkpoint writes the whole page to the WAL. Tests
+    // keep the WAL small. It is not compressed: the packaged build has no lz4.
     checkpoint_timeout: '15min',
-    max_wal_size: '1GB',
+    max_wal_size: durable ? '2GB' : '1GB',
     // Statements are short and their data is in memory, so JIT, parallel workers and I/O workers would cost more than they
     // save.
     jit: 'off',

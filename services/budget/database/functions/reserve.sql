@@ -1,4 +1,4 @@
--- budget.reserve, revision 3
+-- budget.reserve, revision 4
 -- Reserves the cost of a batch of operations in one call and one transaction. An agent occurs once in a batch.
 --
 -- In: parallel arrays, one item at each index; the operator's allowances; `at` replaces the clock in tests (null: the
@@ -46,6 +46,8 @@ declare
   oldest date;
   instant timestamptz;
   instant_ms bigint;
+  -- The partition of now. Each of the 3 is written for 15 hours in turn.
+  this_slot smallint;
   today date;
 begin
   -- Fast lane for the usual case (ADR 10): one operation, never reserved before and within the free units. If it has a peer,
@@ -57,6 +59,7 @@ begin
     end if;
     instant := coalesce(at, clock_timestamp());
     instant_ms := floor(extract(epoch from instant) * 1000);
+    this_slot := instant_ms / 54000000 % 3;
     if account.day >= (instant at time zone 'UTC')::date
       -- With no credits and no introductions, so that only an operation within the free units passes.
       and budget.refusal_of(
@@ -71,8 +74,9 @@ begin
         introduction_limit => 0
       ) is null then
       insert into budget.reservations
-        (operation, state, owner, agent_id, units, introduction_peer, deadline_ms, day, credits, introduces)
-      select operations[1], 'held', owners[1], agents[1], costs[1], peers[1], instant_ms + holds_ms[1], account.day, 0, false
+        (operation, slot, state, owner, agent_id, units, introduction_peer, deadline_ms, day, credits, introduces)
+      select operations[1], this_slot, 'held', owners[1], agents[1], costs[1], peers[1], instant_ms + holds_ms[1], account.day, 0,
+        false
       where not exists (select from budget.reservations r where r.operation = operations[1])
         and (peers[1] is null or exists (
           select from budget.introductions p where p.agent_id = agents[1] and p.peer = peers[1] and p.settled
@@ -99,6 +103,7 @@ begin
 
   instant := coalesce(at, clock_timestamp());
   instant_ms := floor(extract(epoch from instant) * 1000);
+  this_slot := instant_ms / 54000000 % 3;
   today := (instant at time zone 'UTC')::date;
 
   -- An agent's day begins with its first attempt on that day. A day that has begun does not end early, even if the clock
@@ -163,16 +168,17 @@ begin
     from judged j where j.outcome = 'taken' and a.agent_id = j.agent_id
   ), taken as (
     insert into budget.reservations
-      (operation, state, owner, agent_id, units, introduction_peer, deadline_ms, day, credits, introduces)
-    select j.operation, 'held', j.owner, j.agent_id, j.units, j.peer, j.next_deadline_ms, j.day, j.credits, j.introduces
+      (operation, slot, state, owner, agent_id, units, introduction_peer, deadline_ms, day, credits, introduces)
+    select j.operation, this_slot, 'held', j.owner, j.agent_id, j.units, j.peer, j.next_deadline_ms, j.day, j.credits, j.introduces
     from judged j where j.outcome = 'taken' and j.state is null
   ), taken_again as (
+    -- A repeat moves the reservation to the partition of now, so that it does not keep an old one from being emptied.
     update budget.reservations r
-    set state = 'held', units = j.units, deadline_ms = j.next_deadline_ms, day = j.day, credits = j.credits,
+    set slot = this_slot, state = 'held', units = j.units, deadline_ms = j.next_deadline_ms, day = j.day, credits = j.credits,
       introduces = j.introduces
     from judged j where j.outcome = 'taken' and j.state = 'released' and r.operation = j.operation
   ), extended as (
-    update budget.reservations r set deadline_ms = j.next_deadline_ms
+    update budget.reservations r set slot = this_slot, deadline_ms = j.next_deadline_ms
     from judged j where j.outcome = 'held' and r.operation = j.operation
   ), introduced as (
     insert into budget.introductions (agent_id, peer, day, holders)

@@ -4,7 +4,8 @@
 -- In: operations. durable: whether the change is on disk when the call returns. Otherwise a crash may undo it, and the
 --   owner settles again.
 -- Out: how many of the operations had been released. Always 0, unless an owner has broken the protocol and committed an
---   operation that it had given up.
+--   operation that it had given up. Raises 40001 (serialization_failure) if an attempt moves a reservation to another
+--   partition meanwhile. The caller retries.
 -- Locks, in order: accounts of operations that introduce somebody, by agent_id (no key update), then reservations and
 --   introductions.
 --

@@ -1,26 +1,35 @@
-import type { Database } from '@svc/postgres/database.ts'
+import { type Database, isLockTimeout } from '@svc/postgres/database.ts'
 import { type Loop, startLoop } from '@svc/service/loop.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
-import { purgeReleased, purgeSettled } from '../store/reservations.ts'
+import { SLOTS, truncateReservations } from '../store/reservations.ts'
 
-const INTERVAL_MS = 60_000
+/** A backup may read a partition for hours, and each pass meanwhile delays charges by `LOCK_WAIT_MS`. */
+const INTERVAL_MS = 10 * 60_000
 /**
  * A day and an hour, so that the owner's own record, which is kept for a day, is gone first (libs/charging). A repeat in that
  * hour is answered `settled` and costs nothing. If budget forgot first, a repeat would be charged without an effect.
  */
 const KEPT_MS = 25 * 60 * 60 * 1000
-const MAX_ITEMS = 1_000
+/** While the purge waits for the lock of a partition, charges wait behind it. So it gives up soon, and tries again in the next pass. */
+const LOCK_WAIT_MS = 200
 
-/** Removes reservations that ended long ago. Their cost stays counted in the accounts. */
+/** Removes reservations that ended long ago, a partition at once. Any number of processes may run it. */
 export function startPurgeReservations({ database, logger }: { database: Database; logger: Logger }): Loop {
   return startLoop({
     name: 'purge-reservations',
     logger,
     intervalMs: INTERVAL_MS,
     run: async () => {
-      const settled = await database.run((sql) => purgeSettled(sql, KEPT_MS, MAX_ITEMS))
-      const released = await database.run((sql) => purgeReleased(sql, KEPT_MS, MAX_ITEMS))
-      return settled === MAX_ITEMS || released === MAX_ITEMS
+      for (const slot of SLOTS) await emptySlot(database, slot)
+      return false
     },
   })
+}
+
+async function emptySlot(database: Database, slot: number): Promise<void> {
+  try {
+    await database.run((sql) => truncateReservations(sql, { slot, keptMs: KEPT_MS, waitMs: LOCK_WAIT_MS }))
+  } catch (error) {
+    if (!isLockTimeout(error)) throw error
+  }
 }

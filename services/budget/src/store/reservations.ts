@@ -1,6 +1,5 @@
 import type { OverdueReservation } from '@svc/contracts/budget.ts'
 import type { Sql } from '@svc/postgres/database.ts'
-import type { PendingQuery, Row } from 'postgres'
 
 /** Held reservations of an owner that are past their deadline, oldest first. */
 export async function listOverdue(sql: Sql, owner: string, limit: number): Promise<OverdueReservation[]> {
@@ -11,40 +10,20 @@ export async function listOverdue(sql: Sql, owner: string, limit: number): Promi
     order by r.deadline_ms limit ${limit}`
 }
 
-/**
- * Removes settled reservations whose deadline passed `keptMs` ago. Their cost stays counted. If an attempt reserves such an
- * operation at this moment, it is still answered `settled`.
- */
-export async function purgeSettled(sql: Sql, keptMs: number, limit: number): Promise<number> {
-  const removed = await sql`
-    with old as (
-      select r.operation from budget.reservations r
-      where r.state = 'settled' and r.deadline_ms < ${olderThan(sql, keptMs)}
-      order by r.deadline_ms limit ${limit} for update skip locked
-    )
-    delete from budget.reservations r using old where r.operation = old.operation`
-  return removed.count
-}
+/** The partitions of reservations. budget.reserve writes to each in turn. */
+export const SLOTS = [0, 1, 2] as const
 
 /**
- * Like `purgeSettled`, for released reservations. An attempt may be reserving one of them anew, so this locks the account
- * first. Reservations whose account is locked wait for the next pass.
+ * Empties a partition if no reservation in it is held, and the deadlines of all of them passed more than `keptMs` ago. Their
+ * cost stays counted in the accounts.
+ * @param waitMs the longest wait for the lock of the partition. Charges wait behind it.
+ * @returns whether there was anything to remove. @throws a lock timeout; nothing has changed then.
  */
-export async function purgeReleased(sql: Sql, keptMs: number, limit: number): Promise<number> {
-  const removed = await sql`
-    with old as (
-      select r.operation, r.agent_id from budget.reservations r
-      where r.state = 'released' and r.deadline_ms < ${olderThan(sql, keptMs)}
-      order by r.deadline_ms limit ${limit}
-    ), locked as (
-      select a.agent_id from budget.accounts a where a.agent_id in (select old.agent_id from old)
-      order by a.agent_id for no key update skip locked
-    )
-    delete from budget.reservations r using old, locked
-    where r.operation = old.operation and r.agent_id = locked.agent_id and r.state = 'released'`
-  return removed.count
-}
-
-function olderThan(sql: Sql, ageMs: number): PendingQuery<Row[]> {
-  return sql`floor(extract(epoch from statement_timestamp()) * 1000)::bigint - ${ageMs}::bigint`
+export async function truncateReservations(
+  sql: Sql,
+  { slot, keptMs, waitMs }: { slot: number; keptMs: number; waitMs: number },
+): Promise<boolean> {
+  const [row] = await sql<{ emptied: boolean }[]>`
+    select budget.truncate_reservations(${slot}::integer, ${keptMs}::bigint, ${waitMs}::integer) as emptied`
+  return row?.emptied ?? false
 }

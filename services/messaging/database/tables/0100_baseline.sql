@@ -30,7 +30,7 @@ insert into messaging.id_secret (secret)
 select decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex');
 
 -- One row for each message id that was ever taken, for ever (spec 7.4). Written with the message, and not touched when the
--- message expires. At most 100 bytes on disk, with the index (ADR 29).
+-- message expires. On average 101 bytes on disk, with the index (ADR 29).
 create table messaging.ids (
   key uuid primary key, -- id_key: findEarlier, place_of
   -- id_check: 40 bits for the digest, 24 for the sender. Identifies an identical retry of a purged message.

@@ -10,7 +10,10 @@ import { purgeMessageFences } from '../store/send/message-fences.ts'
 const INTERVAL_MS = 5_000
 /** Rows per transaction. No other transaction needs rows this old, so none waits for these locks. */
 const BATCH_ROWS = 1_000
-/** While the purge waits for the lock of a partition, senders wait behind it. So it gives up soon, and tries again in the next pass. */
+/**
+ * While the purge waits for the lock of a partition, senders wait behind it. So it gives up soon, and tries again after a
+ * thousandth of the retention. A long transaction, such as a backup's, may keep it from the lock for hours.
+ */
 const LOCK_WAIT_MS = 200
 
 interface PurgeOptions {
@@ -27,22 +30,47 @@ interface PurgeOptions {
  * because each skips what another has locked.
  */
 export function startPurgeLoop(database: Database, logger: Logger, options: PurgeOptions): Loop {
-  const run = async (): Promise<boolean> => (await purgeBatch(database, options)).more
-  return startLoop({ name: 'purge', logger, intervalMs: INTERVAL_MS, run })
+  let emptyAtMs = 0
+  return startLoop({
+    name: 'purge',
+    logger,
+    intervalMs: INTERVAL_MS,
+    run: async () => {
+      const nowMs = performance.now()
+      if (nowMs >= emptyAtMs) {
+        emptyAtMs = nowMs + options.retentionSeconds // in milliseconds, a thousandth of it
+        await emptySlots(database, options.retentionSeconds)
+      }
+      return (await purgeRows(database, options.outboxSeconds)).more
+    },
+  })
 }
 
 /** Purges one batch of each kind, and every partition that can be emptied. @returns how much of each kind was removed. */
 export async function purgeBatch(
   database: Database,
-  { retentionSeconds, outboxSeconds = DEFAULT_STREAM_BOUNDS.keepSeconds }: PurgeOptions,
+  { retentionSeconds, outboxSeconds }: PurgeOptions,
 ): Promise<Purged> {
-  let partitions = 0
-  for (const slot of SLOTS) if (await emptySlot(database, slot, retentionSeconds)) partitions += 1
+  const partitions = await emptySlots(database, retentionSeconds)
+  return { partitions, ...(await purgeRows(database, outboxSeconds)) }
+}
+
+async function purgeRows(
+  database: Database,
+  outboxSeconds = DEFAULT_STREAM_BOUNDS.keepSeconds,
+): Promise<Omit<Purged, 'partitions'>> {
   const requests = await database.run((sql) => purgePending(sql, BATCH_ROWS))
   const outbox = await database.run((sql) => purgeOutbox(sql, outboxSeconds, BATCH_ROWS))
   const fences = await database.run((sql) => purgeMessageFences(sql, BATCH_ROWS))
   const more = Math.max(requests, outbox, fences) === BATCH_ROWS
-  return { partitions, requests, outbox_rows: outbox, fences, more }
+  return { requests, outbox_rows: outbox, fences, more }
+}
+
+/** @returns how many partitions were emptied. */
+async function emptySlots(database: Database, retentionSeconds: number): Promise<number> {
+  let partitions = 0
+  for (const slot of SLOTS) if (await emptySlot(database, slot, retentionSeconds)) partitions += 1
+  return partitions
 }
 
 /** @returns whether anything was removed. A slot that is in use at the moment is left for the next pass. */
