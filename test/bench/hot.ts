@@ -1,8 +1,10 @@
 /** Work on one hot agent or board, compared with the same work spread over many agents. */
 import { startBenchSystem, startGenerator } from './bench-system.ts'
+import { measureStream } from './hot-stream.ts'
 import { createBenchAgent, dataOf, registerAgent } from './load/bench-agents.ts'
 import type { Work } from './load/generator.ts'
 import { median } from './load/http-load.ts'
+import { record } from './record.ts'
 import { printRefused, type Round, rateOf, runRound } from './rounds.ts'
 
 interface HotOptions {
@@ -10,9 +12,13 @@ interface HotOptions {
   rounds: number
   secondsPerRound: number
   agents: number
+  /** Writes the rates where the scaling plan reads them. */
+  record: boolean
 }
 
 interface Place {
+  /** Of the rate, where it is recorded. */
+  key: 'spread' | 'oneRecipient' | 'oneSender' | 'boards'
   name: string
   work: Work
   /** Requests to prepare for one round. */
@@ -24,7 +30,13 @@ interface Place {
 const BOARDS_PER_OWNER = 20
 const WARM_UP_SECONDS = 8
 
-export async function benchHot({ connections, rounds, secondsPerRound, agents: count }: HotOptions): Promise<void> {
+export async function benchHot({
+  connections,
+  rounds,
+  secondsPerRound,
+  agents: count,
+  ...options
+}: HotOptions): Promise<void> {
   await using system = await startBenchSystem()
   await using stack = new AsyncDisposableStack()
   const generator = stack.adopt(startGenerator(), (child) => void child.kill())
@@ -44,10 +56,29 @@ export async function benchHot({ connections, rounds, secondsPerRound, agents: c
 
   const messages = 8_000 * secondsPerRound
   const places: Place[] = [
-    { name: 'messages, spread over all agents', work: { kind: 'messages' }, count: messages, rounds: [] },
-    { name: 'messages to one agent', work: { kind: 'messages', at: 'one recipient' }, count: messages, rounds: [] },
-    { name: 'messages of one agent', work: { kind: 'messages', at: 'one sender' }, count: messages, rounds: [] },
     {
+      key: 'spread',
+      name: 'messages, spread over all agents',
+      work: { kind: 'messages' },
+      count: messages,
+      rounds: [],
+    },
+    {
+      key: 'oneRecipient',
+      name: 'messages to one agent',
+      work: { kind: 'messages', at: 'one recipient' },
+      count: messages,
+      rounds: [],
+    },
+    {
+      key: 'oneSender',
+      name: 'messages of one agent',
+      work: { kind: 'messages', at: 'one sender' },
+      count: messages,
+      rounds: [],
+    },
+    {
+      key: 'boards',
       name: 'boards created',
       work: { kind: 'boards' },
       count: Math.floor((count * BOARDS_PER_OWNER) / rounds),
@@ -67,4 +98,17 @@ export async function benchHot({ connections, rounds, secondsPerRound, agents: c
     console.log(`| ${name} | ${rateOf(own).toFixed(0)} | ${p50.toFixed(1)} | ${p99.toFixed(1)} |`)
   }
   for (const { name, rounds: own } of places) printRefused(name, own)
+  const { published, taken } = await measureStream()
+  console.log(
+    `\nWithout the services: one process publishes ${published.toFixed(0)} events a second to the stream ACCEPTED,`,
+  )
+  console.log(`and one process takes ${taken.toFixed(0)} a second from the consumer webhook.`)
+  if (!options.record) return
+  const rates = places.map(({ key, rounds: own }) => [key, Math.round(rateOf(own))] as const)
+  record('hot', {
+    connections,
+    ...Object.fromEntries(rates),
+    published: Math.round(published),
+    taken: Math.round(taken),
+  })
 }

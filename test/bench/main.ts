@@ -85,7 +85,10 @@ const { values, names } = readCommandLine({
       what: 'backlog: unpublished rows in the outbox',
     },
     chart: { kind: 'text', placeholder: 'file', what: 'send, reads, steady: writes an SVG chart to this file' },
-    record: { kind: 'flag', what: 'send, idle, storage: records the figures for the plans of docs/operating/scale.md' },
+    record: {
+      kind: 'flag',
+      what: 'send, idle, storage, hot: records the figures for the plans of docs/operating/scale.md',
+    },
     with: {
       kind: 'text',
       placeholder: 'variants',
@@ -127,7 +130,7 @@ const benchmarks: Record<(typeof BENCHMARKS)[number], () => Promise<unknown>> = 
   posts: () => benchPosts(options),
   live: () => benchLive(options),
   overload: () => benchOverload({ ...options, agents, times }),
-  hot: () => benchHot({ ...options, agents }),
+  hot: () => benchHot({ ...options, agents, record }),
   hostile: () => benchHostile(options),
   streams: () => benchStreams(options),
   idle: () => benchIdleStreams({ record }),

@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os'
 const FILE = new URL('../simulation/measured.json', import.meta.url)
 
 /** Replaces the recorded figures of this benchmark. Run `npx pnpm simulate` afterwards to rewrite the plans. */
-export function record(benchmark: 'send' | 'idle' | 'storage', figures: object): void {
+export function record(benchmark: 'send' | 'idle' | 'storage' | 'hot', figures: object): void {
   const all: object = JSON.parse(readFileSync(FILE, 'utf8'))
   const date = new Date().toISOString().slice(0, 10)
   const changed = { ...all, [benchmark]: { date, cores: availableParallelism(), ...figures } }

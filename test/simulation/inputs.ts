@@ -27,6 +27,41 @@ export const STORAGE = {
 } as const
 
 /**
+ * `npx pnpm bench storage --record`: what Postgres does for a message later, when it deletes rows and vacuums tables.
+ * Partitions are truncated, which costs nothing for each message.
+ */
+export const UPKEEP = { ms: measured.storage.upkeepMs, walBytes: measured.storage.upkeepWal } as const
+
+/**
+ * The first change of a page after a checkpoint writes the whole page to the log. In a small database, as in the benchmark,
+ * messages share pages. In a large one, each index whose keys come in no order costs a page for each message, and each row or
+ * index that is ordered by agent costs a page for each agent that is active between two checkpoints.
+ */
+export const PAGES = {
+  bytes: 8_192,
+  /** The default of Postgres. */
+  checkpointSeconds: 300,
+  /** An assumption. */
+  activeAgents: 100_000,
+} as const
+
+/** Pages that a message touches (PAGES), by who pays for them. Source: the tables and indexes of each schema. */
+export const TOUCHED = {
+  messaging: {
+    /** ids_pkey */
+    byMessage: 1,
+    /** The row of logs; messages_sent, messages_received, messages_unacked, entries_log. */
+    byAgent: 5,
+  },
+  others: {
+    /** reservations_pkey. The table of the nonces is so small that messages share its pages. */
+    byMessage: 1,
+    /** The row of budget.accounts. */
+    byAgent: 1,
+  },
+} as const
+
+/**
  * Bytes that stay of a message for ever, with their index entry (ADR 29), as measured by
  * services/messaging/test/operate/ids.test.ts.
  */
@@ -48,7 +83,7 @@ export const LATENCY_MS = {
 } as const
 
 /**
- * The share of each transaction in Postgres's cost. An assumption: proportional to the rows and index entries that the
+ * The share of each transaction in Postgres's CPU and log. An assumption: proportional to the rows and index entries that the
  * transaction writes.
  */
 export const POSTGRES_PARTS = { nonce: 0.16, reserve: 0.27, settle: 0.12, append: 0.37, publish: 0.08 } as const
@@ -68,12 +103,26 @@ export const PRICES = {
 
 /** The limit of spec 11.7. */
 export const STREAMS_PER_PROCESS = 200
-/** `npx pnpm bench idle --record`: resident KiB for each idle stream. */
-export const STREAM_KIB = { stream: measured.idle.streamKib, gateway: measured.idle.gatewayKib } as const
+/** `npx pnpm bench idle --record`: of an idle stream, over all processes. */
+export const IDLE_STREAM = {
+  streamKib: measured.idle.streamKib,
+  gatewayKib: measured.idle.gatewayKib,
+  /** Percent of a core for all streams of the benchmark. */
+  percent: measured.idle.heartbeatsPercent + measured.idle.leasesAndHeadsPercent,
+  streams: measured.idle.streams,
+  /** CPU milliseconds each time it is opened, every `DEFAULTS.streamSeconds`. */
+  openMs: measured.idle.openMs,
+} as const
 /** A Node process with an idle service: an assumption. */
 export const PROCESS_MIB = 90
 /** Streams that one gateway process carries besides its requests: an assumption, about a GiB. */
 export const STREAMS_PER_GATEWAY = 10_000
 
+/** `SVC_DATABASE_POOL` of each process, as in docs/operating/scale.md (a test computes that table from the manifests). */
+export const POOLS = { identity: 8, messaging: 8, budget: 8, boards: 8, webhook: 8, stream: 4 } as const
+
+/** `npx pnpm bench hot --record`: the rates of places where work meets. */
+export const HOT = measured.hot
+
 /** A primary of a size that many platforms offer, with a second disk for the ids that are kept for ever. An assumption. */
-export const PRIMARY = { cores: 16, diskTb: 16, idsDiskTb: 16, logMbPerSecond: 250 } as const
+export const PRIMARY = { cores: 16, leastCores: 4, diskTb: 16, idsDiskTb: 16, logMbPerSecond: 250 } as const

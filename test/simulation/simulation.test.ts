@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { createAgenda } from './events.ts'
-import { MEASURED, POSTGRES_PARTS, RESERVE_US } from './inputs.ts'
-import { cellCapacity, perCore, planFor, planStreams, primaryLimits } from './plan.ts'
+import { MEASURED, POSTGRES_PARTS, PRIMARY, RESERVE_US, UTILISATION } from './inputs.ts'
+import { cellCapacity, limitsOf, logBytes, perCore, planFor, planStreams, WHOLE } from './plan.ts'
+import { RATES } from './plan-tables.ts'
 import { exponential, seeded } from './random.ts'
 import { createBatches, createCores, createProcess, MAX_BATCH } from './stations.ts'
 import { CALIBRATION_BATCH, FIXED_SHARE, simulate } from './system.ts'
-import { AS_MEASURED, atLoad, CELL, fillPage, RATES, renderTables } from './tables.ts'
+import { AS_MEASURED, atLoad, CELL, fillPage, renderTables } from './tables.ts'
 
 const PAGE = readFileSync(new URL('../../docs/operating/scale.md', import.meta.url), 'utf8')
 
@@ -134,11 +135,15 @@ describe('the plans', () => {
   test('no primary and no process gets more load than it can handle', () => {
     for (const rate of RATES) {
       const plan = planFor(rate)
-      for (const { perSecond } of primaryLimits()) expect(rate / plan.cells).toBeLessThanOrEqual(perSecond)
+      for (const limit of Object.values(limitsOf(WHOLE))) expect(rate / plan.cells).toBeLessThanOrEqual(limit)
       for (const [service, count] of Object.entries(plan.processes)) {
         expect(rate / count).toBeLessThanOrEqual(perCore(service as 'gateway') * 1.0001)
       }
     }
+  })
+
+  test('at the limit of its log, a primary writes as much as is planned', () => {
+    expect(logBytes(WHOLE, limitsOf(WHOLE).log) / 1e6).toBeCloseTo(PRIMARY.logMbPerSecond * UTILISATION)
   })
 
   test('the cost of a million messages does not rise with their number', () => {

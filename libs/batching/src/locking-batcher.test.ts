@@ -51,6 +51,20 @@ test('a busy lock delays the common run once; later items for it queue, and run 
   expect(runs.at(-1)?.items).toEqual(['a', 'a'])
 })
 
+test('an item that comes while a run waits for its lock joins the queue, and delays no further run', async () => {
+  const { call, held, runs } = setUp()
+  held.add('a')
+  const first = call('a')
+  await vi.advanceTimersByTimeAsync(10)
+  const [late, other] = [call('a'), call('b')]
+  await vi.advanceTimersByTimeAsync(90)
+  expect(await other).toBe('did b')
+  expect(runs.map(({ items }) => items).filter((items) => items.includes('b'))).toEqual([['b']])
+  held.clear()
+  await vi.advanceTimersByTimeAsync(250)
+  expect(await Promise.all([first, late])).toEqual(['did a', 'did a'])
+})
+
 test('an item gives up after 4 s, and the next item for its lock starts its own wait', async () => {
   const { call, held } = setUp()
   held.add('a')

@@ -75,9 +75,11 @@ export function createLockingBatcher<Item, Result>(
     ...(name === undefined ? {} : { name }),
     ...(keyOf === undefined ? {} : { keyOf }),
     run: async (items) => {
-      const outcomes = await attempt(items, USUAL)
-      const gotNone = outcomes.every((outcome) => outcome === BUSY)
-      return gotNone && items.length > 1 ? attempt(items, SKIPPING) : outcomes
+      // Queues that have formed while the items waited for this run.
+      const isQueued = items.map((item) => queues.has(lockOf(item)))
+      if (!isQueued.includes(true)) return attemptTogether(items)
+      const outcomes = (await attemptTogether(items.filter((_, at) => !isQueued[at]))).values()
+      return isQueued.map((queued) => (queued ? BUSY : (outcomes.next().value as Outcome<Result>)))
     },
   })
 
@@ -125,6 +127,13 @@ export function createLockingBatcher<Item, Result>(
         if (outcome !== undefined && outcome !== BUSY) ended.set(one, outcome)
       })
     }
+  }
+
+  async function attemptTogether(items: Item[]): Promise<readonly Outcome<Result>[]> {
+    if (items.length === 0) return []
+    const outcomes = await attempt(items, USUAL)
+    const gotNone = outcomes.every((outcome) => outcome === BUSY)
+    return gotNone && items.length > 1 ? attempt(items, SKIPPING) : outcomes
   }
 
   async function attempt(items: Item[], wait: LockWait): Promise<Outcome<Result>[]> {

@@ -13,8 +13,10 @@ import { startBenchSystem, startGenerator } from '../bench-system.ts'
 import { createBenchAgent, dataOf, registerAgent } from '../load/bench-agents.ts'
 import { record } from '../record.ts'
 import { runRound } from '../rounds.ts'
+import { measureUpkeep, postponeVacuum } from './upkeep.ts'
 
 const AGENTS = 128
+const PAGE_BYTES = 8_192
 const SETTLED_LIMIT_MS = 60_000
 
 interface StorageOptions {
@@ -61,7 +63,8 @@ export async function benchStorage({
       agents: agents.map(dataOf),
     })
 
-  await send() // after this, every pair is known and every table has rows
+  await postponeVacuum(sql)
+  const { accepted: warmUp } = await send() // after this, every pair is known and every table has rows
   await untilSettled(sql)
   // Postgres logs full pages after a checkpoint, as in production, where a checkpoint runs every few minutes.
   await sql`checkpoint`
@@ -70,6 +73,7 @@ export async function benchStorage({
   for (let round = 0; round < rounds; round += 1) messages += (await send()).accepted
   await untilSettled(sql)
   const after = await measure(sql, nats)
+  const upkeep = await measureUpkeep(sql, system, warmUp + messages)
 
   const each = (bytes: number): string => (bytes / messages).toFixed(0)
   const rows = [...after.tables]
@@ -82,15 +86,21 @@ export async function benchStorage({
   console.log(`| all tables | ${each(rows.reduce((sum, { bytes }) => sum + bytes, 0))} |`)
   console.log(`| log of Postgres (WAL) | ${each(after.walBytes - before.walBytes)} |`)
   console.log(
-    `| whole pages in the WAL, written after a checkpoint | ${each((after.walPages - before.walPages) * 8_192)} |`,
+    `| whole pages in the WAL, written after a checkpoint | ${each((after.walPages - before.walPages) * PAGE_BYTES)} |`,
   )
   const streamBytes = (after.streamBytes - before.streamBytes) / (after.streamMessages - before.streamMessages)
   console.log(`| stream ${ACCEPTED_STREAM} | ${streamBytes.toFixed(0)} |`)
+  console.log(`| WAL of deleting and vacuum, later | ${upkeep.walBytes.toFixed(0)} |`)
+  console.log(
+    `\nDeleting and vacuum cost Postgres ${upkeep.ms.toFixed(3)} ms of CPU for each message, after it was sent.`,
+  )
   if (options.record) {
     record('storage', {
       tables: Object.fromEntries(rows.map(({ name, bytes }) => [name, Number(each(bytes))])),
       wal: Number(each(after.walBytes - before.walBytes)),
       stream: Math.round(streamBytes),
+      upkeepMs: Number(upkeep.ms.toFixed(3)),
+      upkeepWal: Math.round(upkeep.walBytes),
     })
   }
 }

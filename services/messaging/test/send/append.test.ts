@@ -319,14 +319,23 @@ describe('a log that another transaction has locked', () => {
   const stateOf = (answer: Promise<unknown>) =>
     Promise.race([answer, new Promise((done) => setImmediate(done, WAITING))])
 
-  test('delays only its own messages, which are appended in order when it is free', async () => {
+  test('delays only its own messages among 1,000 logs, which are appended in order when it is free', async () => {
     await using h = await startHarness()
-    await Promise.all(to('bob', 'carol', 'dave').map(h.append))
+    const others = Array.from({ length: 999 }, (_, at) => `other-${at}`)
+    await Promise.all(to('bob', 'dave', ...others).map(h.append))
     const held = await h.hold('bob')
     const [own, later] = [to('bob', 'bob', 'bob'), to('bob', 'bob')]
     const answers = own.map(h.append)
     // These are in one batch with the waiting messages, or after it. One of them goes to an agent without a log.
-    expect(await Promise.all(to('carol', 'dave', 'new').map(h.append))).toEqual([ACCEPTED, ACCEPTED, ACCEPTED])
+    const beside = to('new', ...others)
+    expect(await Promise.all(beside.map(h.append))).toEqual(beside.map(() => ACCEPTED))
+    const [batches] = await h.database.run(
+      (sql) => sql<{ count: number }[]>`
+        select count(distinct batch)::int as count from messaging.messages
+        where id = any (${beside.map(({ id }) => id)}::text[])`,
+    )
+    // The batches stay as large as without the locked log, 128 messages each. The log that is made goes alone.
+    expect(batches?.count).toBeLessThanOrEqual(Math.ceil((own.length + beside.length) / 128) + 1)
     answers.push(...later.map(h.append))
     for (let round = 0; round < 5; round += 1) expect(await Promise.all(to('dave').map(h.append))).toEqual([ACCEPTED])
     expect(await Promise.all(answers.map(stateOf))).toEqual(answers.map(() => WAITING))
