@@ -3,6 +3,7 @@ import { rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { OldLayoutError } from '@svc/postgres/migration/migrate.ts'
 import type { LocalConfig } from './config.ts'
 import { openDiscovery } from './engines/discovery.ts'
 import { startNats } from './engines/nats.ts'
@@ -314,6 +315,13 @@ function schemaDirOf(store: StoreName): string {
 }
 
 function explainDatabaseError(error: unknown, adminUrl: string, external: boolean, dataDir: string): unknown {
+  if (error instanceof OldLayoutError) {
+    return new StartError(
+      external
+        ? 'The database in SVC_DATABASE_URL has the tables of an earlier version, which cannot be upgraded: name an empty database.'
+        : `${dataDir} has the data of an earlier version, which cannot be upgraded: delete this folder, or set SVC_DATA_DIR to another one.`,
+    )
+  }
   const code = codeOf(error)
   if (external && /^(E[A-Z]+|CONNECT_TIMEOUT|CONNECTION_.*)$/.test(code)) {
     return new StartError(`Postgres at ${new URL(adminUrl).host} (SVC_DATABASE_URL) does not answer (${code}).`)

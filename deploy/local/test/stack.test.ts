@@ -4,8 +4,10 @@ import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, 
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import postgres from 'postgres'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Agent } from '../../../test/support/client/agent.ts'
+import { createTestDatabase } from '../../../test/support/engines/database.ts'
 import { findTestRun, takePorts } from '../../../test/support/engines/engines.ts'
 import { eventually } from '../../../test/support/eventually.ts'
 import { createMark, findMarked, type MarkedProcess, reclaim } from '../src/processes/marks.ts'
@@ -233,6 +235,16 @@ describe('if something prevents a start, one clear sentence says so, and nothing
   test('data without its key', async () => {
     mkdirSync(join(dataDir, 'postgres'), { mode: 0o700 })
     expect(await refusalOf(launch())).toMatch(/secret\.key is gone/)
+  })
+
+  test('ADR 23: data of an earlier version', async () => {
+    await using database = await createTestDatabase(['boards'])
+    const sql = postgres(database.adminUrl, { max: 1 })
+    await sql`update boards.migrations set name = '0001_boards' where name = '0100_baseline'`
+    await sql.end()
+    expect(await refusalOf(launch({ SVC_DATABASE_URL: database.adminUrl }))).toMatch(
+      /SVC_DATABASE_URL has the tables of an earlier version, .* name an empty database\.$/,
+    )
   })
 
   test('an invalid setting', async () => {

@@ -245,6 +245,26 @@ test('a numbered file that was overtaken is refused; a recorded name without a f
   ])
 })
 
+test('ADR 23: a schema from before the baseline is refused, and nothing is changed', async () => {
+  await begin([])
+  const functions = { changed: answering('changed', '1') }
+  await up(files({ '0001_before': 'select 1;' }, functions))
+  const folder = files(
+    { '0100_baseline': 'create table budget.baseline (id bigint);' },
+    { changed: answering('changed', '2') },
+  )
+  await expect(up(folder)).rejects.toThrow(
+    /^the schema budget has the tables of an earlier version, .*: begin with an empty database$/,
+  )
+  expect(await ask('changed')).toBe(1)
+  expect((await sql`select name from budget.migrations`).map(({ name }) => name)).toEqual(['0001_before'])
+
+  await begin([])
+  await up(folder)
+  await up(folder)
+  expect(await ask('changed')).toBe(2)
+})
+
 test('the schema is complete with its tables and functions, and with those of a later release', async () => {
   await begin([])
   const tables = { '0001_needed': 'select 1;' }

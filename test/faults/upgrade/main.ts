@@ -13,7 +13,7 @@ const { values } = readCommandLine({
     from: {
       kind: 'text',
       placeholder: 'revision',
-      what: 'the revision to upgrade; default: the code before the last commit that changed SQL',
+      what: 'the revision to upgrade; default: the code before the last commit that changed SQL, or the last baseline if it is later',
     },
     answers: { kind: 'number', whole: true, min: 1, default: 60, what: 'correct answers between two steps' },
     'keep-nats': { kind: 'flag', what: 'NATS keeps its old configuration, with its users' },

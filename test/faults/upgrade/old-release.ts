@@ -3,7 +3,6 @@ import { execFile } from 'node:child_process'
 import {
   appendFileSync,
   cpSync,
-  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -22,7 +21,7 @@ import { type Release, THIS_RELEASE } from '../nemesis/fault-system.ts'
 export interface OldRelease extends Release, AsyncDisposable {
   /** `18d0342 faults: threads and health are asked for too` */
   readonly title: string
-  /** SQL files that are new or changed since the old release: `webhook/tables/0012_fair-claims.sql`. */
+  /** SQL files that are new or changed since the old release: `webhook/tables/0100_baseline.sql`. */
   readonly newSql: readonly string[]
   /** Replaces the NATS configuration by the one of this tree. The caller must tell the server with this name to reload. */
   takeNewNatsConfig(serverName: string): void
@@ -35,30 +34,20 @@ const NATS_CONFIG = 'deploy/local/nats.conf'
 const NATS_PATHS = ['deploy/nats', NATS_CONFIG]
 
 /**
- * The code before the last commit that changed SQL. If that commit made a new baseline, which no earlier database can be
- * upgraded to, returns that commit itself. @throws Error if the history does not go back that far.
+ * The code before the last commit that changed SQL, but not from before the last new baseline, to which no earlier database
+ * can be upgraded. @throws Error if the history does not go back that far.
  */
 export async function revisionBeforeLastSql(): Promise<string> {
-  const commit = await git([
-    'log',
-    '-1',
-    '--format=%H',
-    '--',
-    'services/*/database/*.sql',
-    'services/*/migrations/*.sql',
-  ])
-  const baseline = await git([
-    'log',
-    '-1',
-    '--diff-filter=A',
-    '--format=%H',
-    '--',
-    'services/*/database/tables/*_baseline.sql',
-  ])
-  if (commit === baseline) return commit
-  return git(['rev-parse', '--verify', '--quiet', `${commit}^`]).catch(() => {
+  const baseline = await lastCommit(['--diff-filter=A'], 'services/*/database/tables/*_baseline.sql')
+  const changed = await lastCommit([], 'services/*/database/*.sql')
+  const before = await git(['rev-parse', '--verify', '--quiet', `${changed}^`]).catch(() => {
     throw new Error('the history lacks the commit before the last change of SQL: fetch more history, or use --from')
   })
+  const hasBaseline = await git(['merge-base', '--is-ancestor', baseline, before]).then(
+    () => true,
+    () => false,
+  )
+  return hasBaseline ? before : baseline
 }
 
 /** `a0fb16f test: what was done` */
@@ -84,7 +73,8 @@ export async function checkOut(revision: string): Promise<OldRelease> {
   await install(root)
   const natsRoot = join(folder, 'nats')
   copyNatsConfig(root, natsRoot)
-  const roles: typeof import('@svc/local/engines/roles.ts') = await import(pathToFileURL(findRoles(root)).href)
+  const rolesFile = pathToFileURL(join(root, 'deploy/local/src/engines/roles.ts'))
+  const roles: typeof import('@svc/local/engines/roles.ts') = await import(rolesFile.href)
   const old = new Map(sqlFilesOf(root).map(({ file, text }) => [file, text]))
 
   const kept = started.move()
@@ -95,9 +85,7 @@ export async function checkOut(revision: string): Promise<OldRelease> {
     newSql: sqlFilesOf(ROOT).flatMap(({ file, text }) => (old.get(file) === text ? [] : [file])),
     async migrate(setup) {
       await roles.prepareRoles(setup)
-      const schemaDirOf = (store: string): string => schemaDirIn(root, store)
-      // releases before ADR 23 call this option `migrationsOf`
-      await roles.migrateStores({ ...setup, schemaDirOf, ...{ migrationsOf: schemaDirOf } })
+      await roles.migrateStores({ ...setup, schemaDirOf: (store) => schemaDirIn(root, store) })
     },
     takeNewNatsConfig(serverName) {
       copyNatsConfig(ROOT, natsRoot)
@@ -108,10 +96,8 @@ export async function checkOut(revision: string): Promise<OldRelease> {
   }
 }
 
-/** Releases before ADR 23 have only numbered files, in a folder `migrations`. */
 function schemaDirIn(root: string, store: string): string {
-  const dir = join(root, 'services', store, 'database')
-  return existsSync(dir) ? dir : join(root, 'services', store, 'migrations')
+  return join(root, 'services', store, 'database')
 }
 
 function sqlFilesOf(root: string): { file: string; text: string }[] {
@@ -122,14 +108,6 @@ function sqlFilesOf(root: string): { file: string; text: string }[] {
       .toSorted()
       .map((path) => ({ file: `${store}/${path}`, text: readFileSync(join(dir, path), 'utf8') }))
   })
-}
-
-/** The file that creates roles in a tree. Older trees have the second path. */
-function findRoles(root: string): string {
-  const paths = ['deploy/local/src/engines/roles.ts', 'deploy/local/src/roles.ts'].map((path) => join(root, path))
-  const path = paths.find((each) => existsSync(each))
-  if (path === undefined) throw new Error(`the old release has none of ${paths.join(', ')}`)
-  return path
 }
 
 function copyNatsConfig(from: string, to: string): void {
@@ -143,6 +121,10 @@ async function install(root: string): Promise<void> {
   const run = (args: readonly string[]) =>
     tell('pnpm', args, { cwd: root, env: { ...env, CI: 'true' }, timeout: INSTALL_LIMIT_MS })
   await run([...INSTALL, '--offline']).catch(() => run(INSTALL))
+}
+
+function lastCommit(options: readonly string[], paths: string): Promise<string> {
+  return git(['log', '-1', '--format=%H', ...options, '--', paths])
 }
 
 function git(args: readonly string[]): Promise<string> {

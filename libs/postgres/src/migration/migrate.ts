@@ -14,6 +14,11 @@ interface MigrateOptions {
   log?: (line: string) => void
 }
 
+/** The schema has the tables of a version that this one cannot upgrade. The message says what to do. */
+export class OldLayoutError extends Error {
+  override name = 'OldLayoutError'
+}
+
 /** The wait for another process that migrates the same schema. */
 const LOCK_RETRY_MS = 50
 const LOCK_WAIT_MS = 60_000
@@ -34,6 +39,8 @@ const DEADLOCK_DETECTED = '40P01'
  * Two processes may start it at once: the second waits and then finds nothing to do. It may be killed and restarted at any
  * time. It is safe while services use the schema: a file that does not get its table locks at once is retried later. Do not edit
  * a numbered file after it was run.
+ *
+ * @throws OldLayoutError if the schema is older than the baseline of its files. Nothing is changed then.
  */
 export async function migrate({ url, schema, dir, log = () => {} }: MigrateOptions): Promise<void> {
   const files = readSchemaFiles(dir, schema)
@@ -95,8 +102,8 @@ async function connectToPrimary({ urls, ssl, isPooled, asTlsError }: PostgresSer
 }
 
 /**
- * Numbered files must run in the order of their names. A recorded name without a file is fine: a later release has run it, or it
- * made functions, which have their own files now (docs/adr/0023-one-current-file-per-sql-function.md).
+ * Numbered files must run in the order of their names, and a baseline is the first of them. A recorded name without a file is
+ * fine: a later release has run it.
  */
 async function refuseOvertaken(client: pg.Client, schema: string, { tables }: SchemaFiles): Promise<void> {
   const record = `"${schema}".migrations`
@@ -109,8 +116,8 @@ async function refuseOvertaken(client: pg.Client, schema: string, { tables }: Sc
   const run = new Set(rows.map(({ name }) => name))
   const [first = ''] = tables
   if (run.size > 0 && first.endsWith('_baseline') && !run.has(first)) {
-    throw new Error(
-      `the schema ${schema} was laid out by a version before 2.0.0, which this version cannot read: begin with an empty database (for \`npx pnpm start\`: delete the folder .data)`,
+    throw new OldLayoutError(
+      `the schema ${schema} has the tables of an earlier version, which cannot be upgraded: begin with an empty database`,
     )
   }
   const last = [...run].toSorted().at(-1) ?? ''

@@ -5,7 +5,7 @@ import type { SchemaFiles } from './schema-files.ts'
 const NOTHING_YET = new Set(['42P01', '3F000', '42501'])
 
 /**
- * @returns the first migration or function that the code needs and the schema lacks, such as `migration 0001_boards`. The schema
+ * @returns the first migration or function that the code needs and the schema lacks, such as `migration 0100_baseline`. The schema
  *   may have more migrations, and higher revisions of functions, from a later release.
  */
 export async function findMissing(

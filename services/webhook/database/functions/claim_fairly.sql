@@ -11,12 +11,6 @@
 --   maximum of jobs of a host; parallel arrays: the worker's requests in progress by standing and host.
 -- Out: the jobs, each with its endpoint. Endpoints that another worker has locked are skipped.
 -- Locks, in order: endpoints by due_at (no key update, skip locked), then jobs.
-
--- An earlier version returned no accepted_ms. No recorded release calls it.
-drop function if exists webhook.claim_fairly(
-  bigint, bigint, bigint, double precision, bigint, text[], text[], bigint[]
-);
-
 create or replace function webhook.claim_fairly(
   steady_jobs bigint, struggling_jobs bigint, slots bigint, lease_seconds double precision,
   host_jobs bigint, busy_standings text[], busy_hosts text[], busy_jobs bigint[]

@@ -9,10 +9,6 @@
 -- Locks, in order: endpoints by agent_id (no key update), then jobs.
 --
 -- A job that was given up keeps its body, so that an operator can have it tried again (retry_failed).
-
--- An overload that no recorded release calls.
-drop function if exists webhook.finish(text[], uuid[], text[], uuid[], text[], double precision[]);
-
 create or replace function webhook.finish(
   agents text[], configurations uuid[], messages text[], leases uuid[], outcomes text[], delays double precision[],
   slow boolean[]
