@@ -11,11 +11,11 @@ const ALL = { after: '', last: null, only: null }
 async function fill({ database }: Harness): Promise<number> {
   const [row] = await database.sql<{ now_ms: number }[]>`
     with charges as (
-      insert into budget.reservations (operation, state, owner, agent_id, units, deadline_ms, day, credits, introduces)
+      insert into budget.reservations (operation, state, owner, agent_id, units, deadline_ms, day, credits, introduces, slot)
       select 'messaging:' || md5(n::text), (array['settled', 'settled', 'settled', 'released', 'held'])[1 + n % 5], 'messaging',
         'agent-' || lpad((n / 5 % ${AGENTS})::text, 2, '0'), 1 + n % 9,
         (extract(epoch from statement_timestamp()) * 1000)::bigint + (n * 13 % 40) * 1000,
-        (statement_timestamp() at time zone 'UTC')::date, n % 2, false
+        (statement_timestamp() at time zone 'UTC')::date, n % 2, false, n % 3
       from generate_series(1, ${CHARGES}) n
       returning agent_id, units, credits, day, state
     )

@@ -404,8 +404,8 @@ describe('svc admin verify', () => {
       async () => {
         await admin`
           insert into budget.reservations
-            (operation, state, owner, agent_id, units, introduction_peer, deadline_ms, day, credits, introduces)
-          values ('nobody:1', 'held', 'nobody', ${anna.id}, 0, null, 1, current_date, 0, false)`
+            (operation, state, owner, agent_id, units, introduction_peer, deadline_ms, day, credits, introduces, slot)
+          values ('nobody:1', 'held', 'nobody', ${anna.id}, 0, null, 1, current_date, 0, false, 0)`
         return () => admin`delete from budget.reservations where operation = 'nobody:1'`
       },
     ],
@@ -435,9 +435,9 @@ describe('svc admin verify', () => {
       async () => {
         await admin`
           insert into budget.reservations
-            (operation, state, owner, agent_id, units, introduction_peer, deadline_ms, day, credits, introduces)
+            (operation, state, owner, agent_id, units, introduction_peer, deadline_ms, day, credits, introduces, slot)
           values ('identity:never', 'settled', 'identity', ${anna.id}, 0, null,
-            (extract(epoch from now()) * 1000)::bigint, current_date, 0, false)`
+            (extract(epoch from now()) * 1000)::bigint, current_date, 0, false, 0)`
         return () => admin`delete from budget.reservations where operation = 'identity:never'`
       },
     ],

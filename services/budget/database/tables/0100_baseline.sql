@@ -26,8 +26,12 @@ create table budget.past_days (
 
 -- The cost of an operation. held: its owner has not reported the outcome yet. settled: the operation is done, and the
 -- charge is final. released: the attempt was abandoned and nothing is charged; another attempt is charged anew.
+--
+-- Reservations are in 3 partitions in turn. Time, by this server's clock, is cut into slots of 15 hours, and each slot
+-- writes to one partition. A loop truncates a partition when all that it holds ended more than 25 hours ago
+-- (truncate_reservations), so nothing is deleted row by row. A slot has 5 hours between that and its next use.
 create table budget.reservations (
-  operation text collate "C" primary key, -- reserve, settle, release
+  operation text collate "C" not null,
   state text not null check (state in ('held', 'settled', 'released')),
   owner text not null,
   agent_id text collate "C" not null,
@@ -41,10 +45,20 @@ create table budget.reservations (
   -- How many of the units were paid with credits.
   credits bigint not null,
   -- The introduction of its pair depends on this operation, among others (budget.introductions).
-  introduces boolean not null
-);
+  introduces boolean not null,
+  -- The slot of the last attempt, modulo 3 (reserve).
+  slot smallint not null,
+  -- reserve, settle, release. An operation is in one partition at most: the lock of its account sees to it.
+  primary key (operation, slot)
+) partition by list (slot);
+create table budget.reservations_0 partition of budget.reservations for values in (0);
+create table budget.reservations_1 partition of budget.reservations for values in (1);
+create table budget.reservations_2 partition of budget.reservations for values in (2);
 create index reservations_held on budget.reservations (owner, deadline_ms) where state = 'held'; -- listOverdue
-create index reservations_done on budget.reservations (deadline_ms) where state <> 'held'; -- purge
+create index reservations_done on budget.reservations (deadline_ms) where state <> 'held'; -- truncate_reservations, audits
+-- Finds the held reservations that a refusal of the agent may depend on, because they may still be released
+-- (store/reconsider.ts).
+create index reservations_held_by_agent on budget.reservations (agent_id) where state = 'held'; -- reconsider
 
 -- Pairs that were introduced. The introduction is permanent once one operation of the pair is settled. Until then the held
 -- reservations of the pair share it. It is counted once, and removed when the last of them is released.
@@ -57,6 +71,7 @@ create table budget.introductions (
   holders bigint not null,
   primary key (agent_id, peer) -- reserve, settle, release
 );
+create index introductions_open on budget.introductions (agent_id) where not settled; -- reconsider
 
 -- Credits that the operator has issued (spec 11.4).
 create table budget.grants (
@@ -68,3 +83,5 @@ create table budget.grants (
 
 grant usage on schema budget to budget;
 grant select, insert, update, delete on all tables in schema budget to budget;
+revoke all on budget.reservations_0, budget.reservations_1, budget.reservations_2 from budget;
+grant select, truncate on budget.reservations_0, budget.reservations_1, budget.reservations_2 to budget;
