@@ -6,9 +6,15 @@ import type postgres from 'postgres'
 import type { BenchSystem } from '../bench-system.ts'
 
 /** Tables whose rows are deleted, each with the order of their age. */
-const DELETED = { 'budget.reservations': 'deadline_ms', 'messaging.outbox': 'id' } as const
+const DELETED = { 'messaging.outbox': 'id' } as const
 /** Tables whose rows are only added, or are removed by TRUNCATE. */
-const ADDED = ['messaging.messages', 'messaging.entries', 'messaging.ids', 'identity.nonces'] as const
+const ADDED = [
+  'messaging.messages',
+  'messaging.entries',
+  'messaging.ids',
+  'budget.reservations',
+  'identity.nonces',
+] as const
 /** Autovacuum begins when a fifth as many rows are dead as are live. */
 const DELETED_SHARE = 1 / 6
 const BATCH_ROWS = 1_000
