@@ -1,4 +1,4 @@
-/** Records an owner's operations in its own database. Operations that leave a row of their own, like messages, need no record. */
+/** Records an owner's operations in its own database. Messages need no record, because messaging.ids has one. */
 import { createBatcher } from '@svc/batching/batcher.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { type Database, isLockTimeout, retryOnConflict, type Sql, type Tx } from '@svc/postgres/database.ts'

@@ -23,7 +23,7 @@ export interface Deps {
   readonly database: Database
   readonly boards: Boards
   readonly charging: Charging
-  /** Records charges for everything except messages, whose own rows are the record. */
+  /** Records charges for everything except messages, whose rows in messaging.ids are the record. */
   readonly operations: Operations
   readonly publisher: Publisher
   /** Answered as `retention_days`. A fraction in tests. */

@@ -30,8 +30,8 @@ export interface Operation extends OperationDocs {
 }
 
 /**
- * Does the work of one request. `signer` is not null if `auth` is `required`. The work has no lasting effect before
- * `admitted` is fulfilled. The pipeline sends no answer before that either. If `admitted` is rejected, the pipeline
+ * Does the work of one request. `signer` is not null if `auth` is `required`. Before `admitted` is
+ * fulfilled, the work has no effect that outlives a refusal: a reservation that it made is given back or expires. The pipeline sends no answer before that either. If `admitted` is rejected, the pipeline
  * throws its error instead of the work's.
  */
 export type Work = (signer: string | null, context: CallContext, admitted: Promise<void>) => Promise<Answer>

@@ -1,6 +1,6 @@
 /**
- * Fast lane: the cost of a DM is reserved while identity consumes the nonce of its request (ADR 6, 7). Only for agents that
- * know each other, because messaging may refuse a stranger's message.
+ * Fast lane: the cost of a DM is reserved while identity consumes the nonce of its request (ADR 6, 7). Only for a pair whose
+ * last message through this process went straight to the inbox, because messaging may refuse a stranger's message.
  *
  * Failpoint: `gateway.reserved`.
  */
@@ -20,13 +20,14 @@ interface ChargeAhead {
   /** @returns undefined if messaging must charge the message itself. */
   chargeOf(sender: string, recipient: Recipient, envelope: SizedEnvelope): MessageCharge | undefined
   /**
-   * The reservation belongs to messaging, which uses or releases it. If this process dies, messaging's resolver releases it
-   * (libs/charging). @returns null if budget refuses. Messaging then tries itself, and reports the first refusal in order.
+   * Once the reservation is sent to messaging, messaging uses or releases it. If this process dies before, messaging's resolver
+   * releases it (libs/charging). @returns null without a charge, or if budget refuses or does not answer in time. Messaging
+   * then reserves, and reports the first refusal in order.
    */
   reserve(charge: MessageCharge | undefined, context: CallContext): Promise<Reserved | null>
   /** Releases the reservation of a request that was not admitted, unless another attempt may be using it. */
   giveBack(charge: MessageCharge | undefined, reserved: Reserved | null, context: CallContext): Promise<void>
-  /** @param result of the last message from sender to recipient; undefined if it was refused. */
+  /** @param result of the last message from sender to recipient; undefined if it was refused, or nobody answered. */
   note(sender: string, recipient: Recipient, result: SendResult | undefined): void
 }
 

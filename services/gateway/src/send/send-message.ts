@@ -22,10 +22,10 @@ interface SendRequest {
 }
 
 /**
- * Sends one envelope. docs/architecture.md has the states that a message passes through.
+ * Sends one envelope. docs/architecture.md, *States of a direct message*, has the states that a message passes through.
  *
- * Between agents that know each other, budget reserves the cost while identity consumes the nonce (charge-ahead.ts, ADR 6 and
- * 7). All other messages are charged by messaging.
+ * If the pair's last message went straight to the inbox, budget reserves the cost while identity consumes the nonce
+ * (charge-ahead.ts, ADR 6 and 7). All other messages are charged by messaging.
  */
 export function createSendMessage({ bus, recipients }: SendDeps): (request: SendRequest) => Promise<Answer> {
   const ahead = createChargeAhead(bus)

@@ -22,7 +22,7 @@ interface JudgedMessage {
   readonly traceparent: string
 }
 
-/** Maximum number of attempts to append a message while the recipient keeps changing its settings. */
+/** Maximum number of judgements of one attempt, while the recipient keeps changing its settings. */
 const MAX_DECISIONS = 5
 
 /**
@@ -36,6 +36,7 @@ export async function appendJudged(
   const { signer, facts, envelope } = request
   let known = first
   for (let decision = 1; decision <= MAX_DECISIONS; decision += 1) {
+    if (decision > 1) known = await lookUp(deps, request)
     const verdict = judge(request, known, undefined)
     // The previous append may have been stale because another attempt at this message was accepted.
     if (verdict.kind === 'repeat') return { outcome: 'duplicate', lane: verdict.lane }
@@ -62,7 +63,6 @@ export async function appendJudged(
       if (outcome === 'fenced') throw new Fenced()
       return { outcome, lane: laneNow }
     }
-    known = await lookUp(deps, request)
   }
   throw new ServiceError('unavailable', {
     cause: new Error('the recipient changed its settings during every attempt to decide'),

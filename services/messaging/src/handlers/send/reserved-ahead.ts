@@ -31,8 +31,8 @@ export function firstAttempt(deps: SendDeps, request: SendRequest): Attempt {
   return { reserved: { operation, deadlineMs, settled, shared }, remembered: recall(deps, request) }
 }
 
-/** Whether an attempt was refused on a remembered standing, so that the refusal may be out of date. */
-export function isRefusedByMemory({ remembered }: Attempt, error: unknown): boolean {
+/** Whether an attempt was refused before an earlier message with this id was looked up. If there is one, the answer is a repeat. */
+export function isRefusedWithoutLookup({ remembered }: Attempt, error: unknown): boolean {
   return remembered !== undefined && isDefinite(error)
 }
 

@@ -5,7 +5,7 @@ import type { Lane } from '@svc/contracts/resources.ts'
 import type { SendDeps } from '../../deps.ts'
 import { appendJudged, Fenced } from './append-judged.ts'
 import { judge, lookUp, type SendRequest, type Verdict } from './judge.ts'
-import { type Attempt, firstAttempt, giveBack, isRefusedByMemory, PLAIN } from './reserved-ahead.ts'
+import { type Attempt, firstAttempt, giveBack, isRefusedWithoutLookup, PLAIN } from './reserved-ahead.ts'
 import { sendPost } from './send-post.ts'
 
 type Result = ReplyOf<typeof sendMessageCall>
@@ -14,9 +14,8 @@ type Result = ReplyOf<typeof sendMessageCall>
  * Accepts one DM, or passes a post on. The gateway has checked shape, sender and size.
  *
  * An attempt is repeated once, from the beginning, in two cases. If it was fenced, another attempt at the message may
- * have done that, and the message may still be accepted. If it was refused on the remembered standing of the pair, that
- * standing may be stale. The answer must be the first refusal in the order of spec 7.2, judged by the state in the
- * database.
+ * have done that, and the message may still be accepted. If it was refused without a look-up, it may be a repeat, and the
+ * answer must be the first in the order of spec 7.2, judged by the state in the database.
  */
 export async function sendMessage(deps: SendDeps, request: SendRequest, context: CallContext): Promise<Result> {
   if (request.recipient.kind === 'board') return sendPost(deps.posts, request.recipient.id, request, context)
@@ -24,7 +23,7 @@ export async function sendMessage(deps: SendDeps, request: SendRequest, context:
   try {
     return await send(deps, request, attempt, context)
   } catch (error) {
-    if (!(error instanceof Fenced) && !isRefusedByMemory(attempt, error)) throw error
+    if (!(error instanceof Fenced) && !isRefusedWithoutLookup(attempt, error)) throw error
     return send(deps, request, PLAIN, context)
   }
 }
