@@ -162,8 +162,8 @@ create index outbox_unpublished on messaging.outbox (leased_until) where publish
 create index outbox_known on messaging.outbox (epoch, last_sequence) where published_at is not null; -- requeueForgotten
 create index outbox_published on messaging.outbox (published_at) where published_at is not null; -- purge
 
--- Abandoned message operations, each with the deadline up to which it is abandoned. The row of its id in messaging.ids is the record
--- that it was committed; other operations are recorded in messaging.operations.
+-- Abandoned message operations, each with the deadline up to which it is abandoned. A committed message is recorded by the
+-- row of its id in messaging.ids, any other operation in messaging.operations.
 create table messaging.message_fences (
   operation text collate "C" primary key, -- append, fence_appends
   through_ms bigint not null,
