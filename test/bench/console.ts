@@ -50,7 +50,10 @@ async function fill(writer: AgentClient): Promise<void> {
   )
 }
 
-/** The list loads its next page when it is scrolled near its end. After a failure it waits for a person. @throws Error if it takes too long. */
+/**
+ * Scrolls to the end of the list until every page is loaded. After a failed request the list waits for the user.
+ * @throws Error if it takes too long.
+ */
 async function loadAll(page: Page): Promise<void> {
   const isComplete = page.getByText(strings.mail.thatIsAll)
   const startMs = Date.now()

@@ -1,5 +1,5 @@
 /**
- * How long a failover of Postgres keeps senders from their 202. The whole system runs on two servers with synchronous
+ * How long senders get no 202 during a failover of Postgres. The whole system runs on two servers with synchronous
  * replication. The primary fails, and the standby is promoted at once. A cluster manager needs additional time to notice
  * the failure.
  */

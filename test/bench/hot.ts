@@ -12,12 +12,12 @@ interface HotOptions {
   rounds: number
   secondsPerRound: number
   agents: number
-  /** Writes the rates where the scaling plan reads them. */
+  /** Writes the rates to the file that the scaling plan reads. */
   record: boolean
 }
 
 interface Place {
-  /** Of the rate, where it is recorded. */
+  /** The name under which the rate is recorded. */
   key: 'spread' | 'oneRecipient' | 'oneSender' | 'boards'
   name: string
   work: Work

@@ -1,6 +1,6 @@
 /**
- * Overload: offers three times the capacity and never slows down. Measures the goodput, the time of refusals, the memory,
- * and the time to recover. The capacity is measured in the same run.
+ * Overload: offers a multiple of the capacity, and does not slow down if answers are late. Measures the goodput, the latency
+ * of refusals, the memory, and the time to recover. The capacity is measured in the same run.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -43,7 +43,7 @@ interface Watch {
 type Measure = (seconds: number) => Promise<Round>
 
 interface Recovery {
-  /** From the end of the load to the beginning of the first second of normal service. */
+  /** From the end of the overload to the start of the first one-second round that counts as normal. */
   readonly afterMs: number
   readonly perSecond: number
 }
@@ -158,7 +158,7 @@ function headersOf(agent: BenchAgent, authority: string, target: string): Record
   )
 }
 
-/** Sends messages second by second until a second is accepted in full at the earlier pace. */
+/** Sends in rounds of one second, until a round has no refusals and reaches `STEADY_SHARE` of the capacity. */
 async function measureRecovery(measure: Measure, capacity: number): Promise<Recovery> {
   const endedMs = performance.now()
   for (;;) {

@@ -5,7 +5,7 @@ import { covers, type Rights, readRights, readUses, SERVICES, type Use } from '.
 const USERS_CONF = 'deploy/nats/users.conf'
 const BEGIN = '<!-- calls: written by `npx pnpm calls` -->'
 const END = '<!-- end of calls -->'
-/** Calls, their answers, and the operator's discovery of services. The section lists all other subjects. */
+/** Subjects of calls, of their answers, and of the operator's discovery of services. A section lists only other subjects by name. */
 const ORDINARY = /^(?:svc|admin|_INBOX_\w+|\$SRV)\./
 
 /**

@@ -99,10 +99,10 @@ const RULES = {
   'services get the same values for the same variables': (compose) => findDisagreements(environments(compose)),
   'our containers run as nobody, without capabilities, on a read-only root': ({ services }) =>
     each(services, ({ read_only, cap_drop, security_opt, user }, name) => [
-      ...(read_only || name === 'postgres' ? [] : ['writes its root']),
-      ...(cap_drop?.includes('ALL') ? [] : ['has capabilities']),
-      ...(security_opt?.includes('no-new-privileges:true') ? [] : ['may gain rights']),
-      ...(user?.startsWith('0') ? ['is root'] : []),
+      ...(read_only || name === 'postgres' ? [] : ['may write to its root file system']),
+      ...(cap_drop?.includes('ALL') ? [] : ['keeps Linux capabilities']),
+      ...(security_opt?.includes('no-new-privileges:true') ? [] : ['may gain privileges']),
+      ...(user?.startsWith('0') ? ['runs as root'] : []),
     ]),
   'every container has limits, and every long-lived container restarts and has a health check': ({ services }) =>
     each(services, ({ deploy, restart, healthcheck, command }, name) => {
@@ -110,29 +110,37 @@ const RULES = {
       const own = !ENGINES.includes(name) && healthcheck === undefined // the image has one
       return [
         ...(deploy?.resources?.limits?.cpus && deploy.resources.limits.memory ? [] : ['has no limits']),
-        ...(restart === (ends ? 'on-failure' : 'unless-stopped') ? [] : ['stays down']),
-        ...(ends || own || (healthcheck?.test ?? []).length > 0 ? [] : ['is not asked']),
+        ...(restart === (ends ? 'on-failure' : 'unless-stopped') ? [] : ['has the wrong restart policy']),
+        ...(ends || own || (healthcheck?.test ?? []).length > 0 ? [] : ['has no health check']),
       ]
     }),
   'a secret is a file that deploy/image generates, and only its users get it': ({ services, secrets }) => [
     ...Object.entries(secrets).flatMap(([name, { file }]) => {
       const key = file.replace('./secrets/', '')
-      return facts.secretKeys.has(key) && name === key.replace('/', '-') ? [] : [`${name} is nowhere`]
+      return facts.secretKeys.has(key) && name === key.replace('/', '-')
+        ? []
+        : [`deploy/image generates no secret for ${name} (${file})`]
     }),
     ...each(services, ({ secrets: mounted = [] }, name) => {
       const own = name
         .replace(/^migrate-(.*)$/, '$1-owner')
         .replace(/^roles-(.*)$/, '$1-roles')
         .replace(/^gateway-\d$/, 'gateway')
-      return mounted.filter(({ source, target }) => source !== `${own}-${target}`).map(({ source }) => `has ${source}`)
+      return mounted
+        .filter(({ source, target }) => source !== `${own}-${target}`)
+        .map(({ source }) => `has the secret ${source}`)
     }),
     ...each(services, ({ secrets: mounted = [] }) =>
-      mounted.filter(({ source }) => !(source in secrets)).map(({ source }) => `has ${source}, which is not there`),
+      mounted
+        .filter(({ source }) => !(source in secrets))
+        .map(({ source }) => `has the secret ${source}, which is not declared`),
     ),
   ],
   'only the proxy is published, by default only to this machine': ({ services }) =>
     each(services, ({ ports = [] }, name) =>
-      ports.filter((port) => name !== 'proxy' || !port.startsWith('127.0.0.1:')).map((port) => `is at ${port}`),
+      ports
+        .filter((port) => name !== 'proxy' || !port.startsWith('127.0.0.1:'))
+        .map((port) => `publishes the port ${port}`),
     ),
   'only webhook and the proxy reach the internet': ({ services, networks }) =>
     each(services, ({ networks: own = [] }, name) => {
@@ -140,14 +148,14 @@ const RULES = {
       const open = names.filter((one) => networks[one]?.internal !== true)
       return open.length === 0 || ['proxy', 'webhook', 'gateway-1', 'gateway-2'].includes(name)
         ? []
-        : [`is in ${open.join()}`]
+        : [`is in a network with internet access: ${open.join()}`]
     }),
   'gateways trust only the proxy': ({ services }) => {
     const { networks } = services.proxy ?? {}
     const address = Array.isArray(networks) ? undefined : networks?.edge?.ipv4_address
     return Object.entries(services).flatMap(([name, service]) =>
       serviceOf(service) === 'gateway' && service.environment?.SVC_TRUSTED_PROXIES !== `${address}/32`
-        ? [`${name} believes others`]
+        ? [`${name} trusts other proxies`]
         : [],
     )
   },

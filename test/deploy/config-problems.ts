@@ -1,6 +1,6 @@
 /**
- * `node test/deploy/config-problems.ts <[service, environment][]>`, in JSON, prints the errors of the services' readers for
- * these environments. It is a separate process for the reason in variables.ts.
+ * `node test/deploy/config-problems.ts <[service, environment][]>`, in JSON, prints the errors that each service's
+ * `readConfig` throws for its environment. It is a separate process for the reason in variables.ts.
  */
 const environments = JSON.parse(process.argv[2] ?? '[]') as [string, NodeJS.ProcessEnv][]
 const problems: string[] = []

@@ -37,6 +37,6 @@ test('docs/operating/scale.md has the connections of every service, at rest, at 
     ['`max_connections`', '', '', ...sums.map((sum) => String(sum + KEPT_CONNECTIONS))],
   ])
   expect(sums[2]).toBe(connectionsAtMost(manifests))
-  // The plans of the page count with the same pools.
+  // The plans on that page use the same pool sizes.
   expect(Object.entries(POOLS).toSorted()).toEqual(rows.slice(0, -1).map(([who, pool]) => [who, Number(pool)]))
 })

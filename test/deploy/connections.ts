@@ -18,7 +18,7 @@ interface ConnectionRow {
   readonly connections: readonly [number, number, number]
 }
 
-/** Every service with a store, then the commands that migrate and create roles, as in `docs/operating/scale.md`. */
+/** A row for every service with a store, then one for the jobs (migrations and roles), as in `docs/operating/scale.md`. */
 export function connectionRows(manifests: readonly Manifest[]): ConnectionRow[] {
   const services = [...servicesOf(manifests)].flatMap(([service, { containers }]) => {
     const pool = Math.max(0, ...containers.map((one) => Number(environmentOf(one, manifests).SVC_DATABASE_POOL ?? 0)))
@@ -31,7 +31,7 @@ export function connectionRows(manifests: readonly Manifest[]): ConnectionRow[] 
   return [...services, { who: 'jobs', pool: 1, processes: [0, jobs], connections: [0, jobs, jobs] }]
 }
 
-/** The sum for all services at their autoscalers' maxima during an update, and for the commands that migrate and create roles. */
+/** The sum for all services at their autoscalers' maxima during an update, and for the jobs (migrations and roles). */
 export function connectionsAtMost(manifests: readonly Manifest[]): number {
   return connectionRows(manifests).reduce((sum, { connections: [, , duringUpdate] }) => sum + duringUpdate, 0)
 }

@@ -3,21 +3,21 @@ import type { Facts } from './facts.ts'
 
 /** Variables that services read, but no deployment may set. */
 const NEVER_SET = ['SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS', 'SVC_OUTBOX_SECONDS', 'SVC_FAILPOINTS']
-/** Read by Node, by OpenTelemetry's SDK, or only for a NATS that others run. */
+/** Variables that Node or OpenTelemetry's SDK reads, or that only an external NATS needs. */
 const OPTIONAL = /^(NODE_[A-Z_]+|OTEL_[A-Z_]+|SVC_NATS_(USER|(CA|CERT|KEY|CREDS|NKEY|PASSWORD)_FILE))$/
 /** Variables with a different value in each process. */
 const OWN = /^SVC_(DATABASE_POOL|DATABASE_URL_FILE|NATS_URL_FILE|NATS_USER|NATS_(CERT|KEY|CREDS|NKEY|PASSWORD)_FILE)$/
 
-/** Variables that replace a secret file of the deployment. */
+/** A valid value for a variable that a deployment reads from a secret file. */
 export function placeholderFor(variable: string): string {
   if (variable === 'SVC_NATS_URL') return 'nats://nats'
   return variable === 'SVC_DATABASE_URL' ? 'postgres://postgres' : `x:${'x'.repeat(64)}`
 }
 
-/** @param env of one process of the service. */
+/** @param env the environment of one process of the service. */
 export function findVariableProblems(service: string, env: Readonly<Record<string, string>>, facts: Facts): string[] {
   const read = facts.variables.get(service)
-  if (read === undefined) return [`${service} is no service`]
+  if (read === undefined) return [`there is no service ${service}`]
   const wanted = read.names.filter((name) => !NEVER_SET.includes(name) && !OPTIONAL.test(name))
   const missing = wanted.filter((name) => env[name] === undefined && env[`${name}_FILE`] === undefined)
   const known = new Set([...wanted, ...read.secrets.map((name) => `${name}_FILE`)])

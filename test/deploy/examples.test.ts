@@ -94,7 +94,7 @@ test("the certificate of the NATS servers covers every host in the services' URL
   const hosts = [...routes.matchAll(/@([\w.-]+):6222/g)].map(([, host]) => host)
   expect(hosts).toHaveLength(3)
   expect(dnsNames).toEqual(expect.arrayContaining(['nats', ...hosts]))
-  expect(usages).toEqual(['server auth', 'client auth']) // A server is the client of another at its end of a route.
+  expect(usages).toEqual(['server auth', 'client auth']) // Of two servers that a route connects, one is the client.
 })
 
 test.each([

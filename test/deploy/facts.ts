@@ -20,7 +20,7 @@ export function readFacts(): Facts {
   return { variables: new Map(Object.entries(variables)), secretKeys: new Set(makeSecretKeys()) }
 }
 
-/** @returns the errors of each service's own reader for its environment. Services without errors are left out. */
+/** @returns the errors that each service's `readConfig` throws for its environment. Services without errors are left out. */
 export function configProblems(environments: ReadonlyMap<string, Readonly<Record<string, string>>>): string[] {
   return JSON.parse(run(['test/deploy/config-problems.ts', JSON.stringify([...environments])])) as string[]
 }

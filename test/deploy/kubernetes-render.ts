@@ -86,7 +86,7 @@ export function servicesOf(manifests: readonly Manifest[]): Map<string, Workload
   return new Map(deployments.map((workload) => [workload.manifest.metadata.name, workload]))
 }
 
-/** The environment of a container: literals, and values of ConfigMaps. A secret or a field is `<kind>`. */
+/** The environment of a container: literals, and values of ConfigMaps. A value from a secret is `<secret>`, and from a field `<field>`. */
 export function environmentOf(container: IContainer, manifests: readonly Manifest[]): Record<string, string> {
   const maps = new Map(
     manifests

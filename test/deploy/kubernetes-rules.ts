@@ -30,7 +30,7 @@ export type Rule = (context: RuleContext) => string[]
 const COMMANDS = new Set(['Job', 'CronJob'])
 /** The database role of a command's pod comes from a Secret that no other pod may have. */
 const OF_COMMANDS = /-(owner|roles)$/
-/** Certificates of NATS and its clients, which an authority inside the cluster writes. */
+/** Certificates of NATS and its clients, which an authority inside the cluster issues. */
 const OF_AUTHORITY = /^(.*-)?nats-tls$/
 const VOLUME_KINDS = ['configMap', 'secret', 'emptyDir', 'persistentVolumeClaim', 'name']
 
@@ -63,8 +63,10 @@ export const RULES = {
         const paths = [startupProbe, livenessProbe, readinessProbe].map((probe) => probe?.httpGet?.path)
         const ports3 = [startupProbe, livenessProbe, readinessProbe].map((probe) => probe?.httpGet?.port)
         return [
-          ...(paths.join() === '/started,/live,/ready' ? [] : [`asks ${paths.join()}`]),
-          ...(String(port) === told && ports3.every((one) => one === 'metrics') ? [] : ['asks another port']),
+          ...(paths.join() === '/started,/live,/ready' ? [] : [`has probes at ${paths.join()}`]),
+          ...(String(port) === told && ports3.every((one) => one === 'metrics')
+            ? []
+            : ['has a probe that is not at SVC_METRICS_PORT']),
         ]
       }),
     ),
@@ -73,22 +75,22 @@ export const RULES = {
     ...eachPod(manifests, ({ securityContext, hostNetwork, hostPID, hostIPC, volumes = [] }) => [
       ...(securityContext?.runAsNonRoot === true && securityContext.runAsUser !== 0 ? [] : ['may run as root']),
       ...(securityContext?.seccompProfile?.type === 'RuntimeDefault' ? [] : ['has no seccomp profile']),
-      ...(hostNetwork || hostPID || hostIPC ? ['shares the host'] : []),
+      ...(hostNetwork || hostPID || hostIPC ? ['shares a namespace of the host'] : []),
       ...volumes
         .flatMap((volume) => Object.keys(volume).filter((kind) => !VOLUME_KINDS.includes(kind)))
         .map((kind) => `has a volume ${kind}`),
     ]),
     ...eachContainer(manifests, ({ securityContext }) => [
-      ...(securityContext?.allowPrivilegeEscalation === false ? [] : ['may gain rights']),
-      ...(securityContext?.readOnlyRootFilesystem === true ? [] : ['may write to its root']),
+      ...(securityContext?.allowPrivilegeEscalation === false ? [] : ['may gain privileges']),
+      ...(securityContext?.readOnlyRootFilesystem === true ? [] : ['may write to its root file system']),
       ...(securityContext?.capabilities?.drop?.includes('ALL') && !securityContext.capabilities.add
         ? []
-        : ['has capabilities']),
+        : ['keeps Linux capabilities']),
       ...(securityContext?.privileged ? ['is privileged'] : []),
     ]),
     ...manifests.flatMap(({ kind, metadata }) =>
       kind === 'Namespace' && metadata.labels?.['pod-security.kubernetes.io/enforce'] !== 'restricted'
-        ? [`namespace ${metadata.name} does not enforce it`]
+        ? [`namespace ${metadata.name} does not enforce the restricted standard`]
         : [],
     ),
   ],
@@ -98,11 +100,11 @@ export const RULES = {
       ...(automountServiceAccountToken === false ? [] : ['mounts a token']),
       ...(manifests.some(({ kind, metadata }) => kind === 'ServiceAccount' && metadata.name === serviceAccountName)
         ? []
-        : [`has the service account ${serviceAccountName}, which is not here`]),
+        : [`has the service account ${serviceAccountName}, which no manifest defines`]),
     ]),
     ...manifests.flatMap(({ kind, metadata, automountServiceAccountToken }) =>
       kind === 'ServiceAccount' && automountServiceAccountToken !== false
-        ? [`service account ${metadata.name} gives a token`]
+        ? [`service account ${metadata.name} mounts a token by default`]
         : [],
     ),
   ],
@@ -111,7 +113,7 @@ export const RULES = {
     const deployed = servicesOf(manifests)
     return [...facts.variables.keys()]
       .filter((service) => !deployed.has(service))
-      .map((service) => `${service} is not here`)
+      .map((service) => `${service} has no Deployment`)
   },
 
   'a service gets every variable that it reads, and no other': ({ manifests, facts }) =>
@@ -129,7 +131,7 @@ export const RULES = {
   }) => [
     ...secretReferences(manifests)
       .filter((key) => !facts.secretKeys.has(key) && !OF_AUTHORITY.test(key.split('/')[0] ?? ''))
-      .map((key) => `nobody makes ${key}`),
+      .map((key) => `deploy/image does not generate the secret ${key}`),
     ...manifests
       .filter(({ kind }) => kind === 'Secret')
       .map(({ metadata }) => `Secret ${metadata.name} is in the manifests`),
@@ -157,7 +159,9 @@ export const RULES = {
   'the module that a container runs exists': ({ manifests }) =>
     workloadsOf(manifests).flatMap((workload) =>
       eachOf(workload, ({ image = '', args = [] }) =>
-        /(^|\/)svc[:@]/.test(image) && !existsSync(join(ROOT, args[0] ?? '')) ? [`runs ${args[0]}`] : [],
+        /(^|\/)svc[:@]/.test(image) && !existsSync(join(ROOT, args[0] ?? ''))
+          ? [`runs ${args[0]}, which does not exist`]
+          : [],
       ),
     ),
 
@@ -165,12 +169,14 @@ export const RULES = {
     [...facts.variables]
       .filter(([, { names }]) => names.includes('SVC_DATABASE_URL'))
       .filter(([store]) => !manifests.some((one) => one.kind === 'Job' && nameOf(one) === `migrate-${store}`))
-      .map(([store]) => `${store} is not migrated`),
+      .map(([store]) => `${store} has no job that migrates it`),
 
   'outside of a trial, every image is named by digest': ({ manifests, overlay }) =>
     overlay === 'trial'
       ? []
-      : eachContainer(manifests, ({ image = '' }) => (/@sha256:[0-9a-f]{64}$/.test(image) ? [] : [`runs ${image}`])),
+      : eachContainer(manifests, ({ image = '' }) =>
+          /@sha256:[0-9a-f]{64}$/.test(image) ? [] : [`runs ${image}, which has no digest`],
+        ),
 
   'a pod has enough time to drain': ({ manifests }) =>
     [...servicesOf(manifests).values()].flatMap((workload) =>
@@ -178,8 +184,8 @@ export const RULES = {
         const before = lifecycle?.preStop?.sleep?.seconds ?? 0
         const grace = workload.template.spec?.terminationGracePeriodSeconds ?? 30
         return [
-          ...(before >= 5 ? [] : ['stops serving before others know that it will']),
-          ...(grace >= before + DRAIN_LIMIT_MS / 1000 + 2 ? [] : [`is killed after ${grace} s`]),
+          ...(before >= 5 ? [] : ['needs a preStop sleep of at least 5 s, so that clients learn of the stop first']),
+          ...(grace >= before + DRAIN_LIMIT_MS / 1000 + 2 ? [] : [`is killed after ${grace} s, before it has drained`]),
         ]
       }),
     ),
@@ -199,7 +205,9 @@ export const RULES = {
         ...(update?.rollingUpdate?.maxUnavailable === 0
           ? []
           : [`an update of ${service} stops old processes before new ones are ready`]),
-        ...((workload.template.spec?.topologySpreadConstraints ?? []).length >= 2 ? [] : [`${service} is not spread`]),
+        ...((workload.template.spec?.topologySpreadConstraints ?? []).length >= 2
+          ? []
+          : [`${service} has fewer than two spread constraints`]),
         ...('replicas' in (workload.manifest.spec as object)
           ? [`${service} sets replicas, which overrides its autoscaler`]
           : []),
@@ -217,7 +225,7 @@ export const RULES = {
     )
     const own = new Set(policies.map(({ spec }) => spec?.podSelector?.matchLabels?.['app.kubernetes.io/name']))
     return [
-      ...(closed ? [] : ['pods without a policy are open to connections']),
+      ...(closed ? [] : ['no policy denies all connections by default']),
       ...workloadsOf(manifests)
         .filter(({ manifest }) => manifest.kind !== 'Job' && !own.has(manifest.metadata.name))
         .map(({ manifest }) => `${manifest.metadata.name} has no policy`),
@@ -231,7 +239,9 @@ export const RULES = {
         if (!everywhere) return []
         const webhook =
           metadata?.name === 'webhook' && to.length > 0 && to.every(({ ipBlock }) => (ipBlock?.except ?? []).length > 0)
-        return webhook && ports.length === 1 && ports[0]?.port === 443 ? [] : [`${metadata?.name} reaches the world`]
+        return webhook && ports.length === 1 && ports[0]?.port === 443
+          ? []
+          : [`${metadata?.name} allows connections to public addresses`]
       }),
     ),
 
@@ -292,7 +302,7 @@ export const RULES = {
 
 export type RuleName = keyof typeof RULES
 
-/** NATS lends streams three quarters of a volume. The stream gets four fifths of that; the rest is for the files of its consumer. */
+/** NATS lets streams use three quarters of a volume. The stream gets four fifths of that; the rest is for its consumer's files. */
 function streamBytesFor(volume: number): number {
   return (volume * 3) / 5
 }

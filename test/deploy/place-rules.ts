@@ -1,15 +1,15 @@
 /**
- * Our own rules for the surroundings of a deployment: its edge, its external neighbours, its releases. Their form is that
- * of kubernetes-rules.ts.
+ * Our own rules for what surrounds a deployment: its edge (Ingress or HTTPRoute), the external systems that it uses, and its
+ * releases. Each rule has the form of those in kubernetes-rules.ts.
  */
 import type { IIngress, INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
 import { type Manifest, workloadsOf } from './kubernetes-render.ts'
 import { environmentsOf, policiesOf, type Rule } from './kubernetes-rules.ts'
 
-/** The limit for removing a Job and its pods after its end. */
+/** A finished Job and its pods are kept for at least the minimum and at most the maximum. */
 const MAX_TTL_SECONDS = 7 * 24 * 60 * 60
 const MIN_TTL_SECONDS = 60 * 60
-/** Metrics that autoscalers query, and that depend on the deployment. */
+/** A metric of ours in an autoscaler's query, with its namespace. */
 const METRIC = /agentmsg_\w+(\{namespace="([^"]*)"\})?/g
 
 export const PLACE_RULES = {
@@ -20,11 +20,13 @@ export const PLACE_RULES = {
     const [host] = environmentsOf(manifests).get('gateway')?.SVC_AUTHORITY?.split(':') ?? []
     const edges = manifests.filter(({ kind }) => ['HTTPRoute', 'Ingress'].includes(kind))
     return [
-      ...(overlay === 'trial' || edges.length === 1 ? [] : [`there are ${edges.length} edges`]),
+      ...(overlay === 'trial' || edges.length === 1 ? [] : [`there are ${edges.length} edges instead of one`]),
       ...edges.flatMap((edge) =>
         hostsOf(edge).join() === host ? [] : [`${hostsOf(edge).join()} is not the authority`],
       ),
-      ...edges.flatMap(({ metadata }) => Object.keys(metadata.annotations ?? {}).map((name) => `the edge has ${name}`)),
+      ...edges.flatMap(({ metadata }) =>
+        Object.keys(metadata.annotations ?? {}).map((name) => `the edge has the annotation ${name}`),
+      ),
       ...edges.flatMap((edge) => (edge.kind === 'HTTPRoute' ? problemsOfRoute(edge) : problemsOfIngress(edge))),
     ]
   },
@@ -40,7 +42,8 @@ export const PLACE_RULES = {
       const open = policiesOf(manifests).filter((policy) => selects(policy, template.metadata?.labels ?? {}))
       return wanted.flatMap((what) => {
         const found = open.filter(({ metadata }) => RegExp(`^to-(external-)?${what}$`).test(metadata?.name ?? ''))
-        if (found.length !== 1) return [`${manifest.metadata.name} has ${found.length} ways to ${what}`]
+        if (found.length !== 1)
+          return [`${manifest.metadata.name} has ${found.length} policies for ${what} instead of one`]
         return found.flatMap(({ spec }) => (spec?.egress ?? []).flatMap(isNarrow(`${manifest.metadata.name}: ${what}`)))
       })
     }),
@@ -50,7 +53,7 @@ export const PLACE_RULES = {
     const found = policiesOf(manifests).filter(
       (policy) => /^to-(external-)?nats$/.test(policy.metadata?.name ?? '') && selects(policy, labels),
     )
-    return found.length === 1 ? [] : [`the operator has ${found.length} ways to NATS`]
+    return found.length === 1 ? [] : [`the operator has ${found.length} policies for NATS instead of one`]
   },
 
   'the name of a job ends with the release, and an ended job is removed': ({ manifests }) =>
@@ -59,8 +62,12 @@ export const PLACE_RULES = {
       .flatMap(({ metadata, spec }) => {
         const { ttlSecondsAfterFinished: ttl = 0, activeDeadlineSeconds } = spec as Record<string, number>
         return [
-          ...(/^(migrate|roles)-[a-z]+-[a-z0-9-]+$/.test(metadata.name) ? [] : [`${metadata.name} has no release`]),
-          ...(ttl >= MIN_TTL_SECONDS && ttl <= MAX_TTL_SECONDS ? [] : [`${metadata.name} stays ${ttl} s`]),
+          ...(/^(migrate|roles)-[a-z]+-[a-z0-9-]+$/.test(metadata.name)
+            ? []
+            : [`the name ${metadata.name} does not end with a release`]),
+          ...(ttl >= MIN_TTL_SECONDS && ttl <= MAX_TTL_SECONDS
+            ? []
+            : [`${metadata.name} is removed ${ttl} s after its end`]),
           ...(activeDeadlineSeconds === undefined ? [`${metadata.name} may run for ever`] : []),
         ]
       }),
@@ -73,7 +80,7 @@ export const PLACE_RULES = {
         const metrics = triggers.flatMap(({ metadata: { query = '' } }) => [...query.matchAll(METRIC)])
         return metrics
           .filter(([, , namespace]) => namespace !== metadata.namespace)
-          .map(([metric]) => `${metadata.name} asks for ${metric}`)
+          .map(([metric]) => `${metadata.name} queries ${metric}, which is not limited to its namespace`)
       }),
 
   'all objects are in the namespace of the overlay, except those of the whole cluster': ({ manifests }) => {
@@ -107,7 +114,7 @@ export const PLACE_RULES = {
       const used = containers.flatMap(({ volumeMounts = [] }) => volumeMounts.map(({ name }) => name))
       return [...new Set([...had, ...used])]
         .filter((name) => !(had.includes(name) && used.includes(name)))
-        .map((name) => `${manifest.metadata.name}: ${name}`)
+        .map((name) => `${manifest.metadata.name}: the volume ${name} is not both declared and mounted`)
     }),
 } satisfies Record<string, Rule>
 
@@ -121,8 +128,10 @@ function problemsOfIngress(edge: Manifest): string[] {
   const paths = (spec?.rules ?? []).flatMap(({ http }) => http?.paths ?? [])
   return [
     ...(spec?.tls?.length ? [] : ['the edge has no certificate']),
-    ...(spec?.ingressClassName ? [] : ['the edge has no class']),
-    ...(paths.map(({ path, pathType }) => `${pathType} ${path}`).join() === 'Prefix /' ? [] : ['the edge has paths']),
+    ...(spec?.ingressClassName ? [] : ['the edge has no ingressClassName']),
+    ...(paths.map(({ path, pathType }) => `${pathType} ${path}`).join() === 'Prefix /'
+      ? []
+      : ['the edge does not forward exactly the prefix /']),
   ]
 }
 
@@ -137,9 +146,11 @@ function problemsOfRoute({ spec }: Manifest): string[] {
   const { rules, parentRefs } = spec as { rules: RouteRule[]; parentRefs?: { name?: string; sectionName?: string }[] }
   const stream = rules.find(({ matches }) => matches.some(({ path }) => path.value === '/v2/stream'))
   return [
-    ...(parentRefs?.length === 1 && parentRefs[0]?.sectionName ? [] : ['the route has no listener']),
+    ...(parentRefs?.length === 1 && parentRefs[0]?.sectionName ? [] : ['the route does not name one listener']),
     ...rules.flatMap(({ filters = [] }) => filters.map(() => 'the route has a filter')),
-    ...(stream?.timeouts?.request === '0s' && stream.timeouts.backendRequest === '0s' ? [] : ['streams are cut off']),
+    ...(stream?.timeouts?.request === '0s' && stream.timeouts.backendRequest === '0s'
+      ? []
+      : ['streams have a timeout']),
   ]
 }
 
@@ -158,10 +169,10 @@ type Egress = NonNullable<NonNullable<INetworkPolicy['spec']>['egress']>[number]
 /** Allows one port, and only pods that a selector names or a network of at most 256 addresses. */
 function isNarrow(what: string): (egress: Egress) => string[] {
   return ({ to = [], ports = [] }) => [
-    ...(ports.length === 1 && typeof ports[0]?.port === 'number' ? [] : [`${what}: not one port`]),
-    ...(to.length > 0 ? [] : [`${what}: everywhere`]),
+    ...(ports.length === 1 && typeof ports[0]?.port === 'number' ? [] : [`${what}: does not allow exactly one port`]),
+    ...(to.length > 0 ? [] : [`${what}: allows every address`]),
     ...to
       .filter(({ ipBlock }) => ipBlock !== undefined && Number(ipBlock.cidr.split('/')[1]) < 24)
-      .map(({ ipBlock }) => `${what}: ${ipBlock?.cidr}`),
+      .map(({ ipBlock }) => `${what}: allows ${ipBlock?.cidr}, more than 256 addresses`),
   ]
 }

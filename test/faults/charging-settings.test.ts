@@ -91,7 +91,7 @@ describe('spec 5.10, 12.3: a change that costs', () => {
 })
 
 describe('spec 11.2: closing, which is free', () => {
-  // Otherwise another client could retry its call and kill the armed process instead.
+  // Waits for all clients above. Otherwise one of them could retry its call, and kill the armed process too early.
   beforeAll(() => Promise.all(outcomes.map(({ done }) => done)), 180_000)
 
   /** Waits until every change is pushed. A starting process first pushes pending changes, and would die during that push. */

@@ -14,7 +14,7 @@ export interface Outcome {
   check: () => Promise<void>
 }
 
-/** Repeats a call until it is answered, as the specification requires of clients. Or calls only once. */
+/** How a client handles a missing answer: it repeats the call, as the specification requires, or it calls only once. */
 type Client = 'repeats' | 'gives up'
 export const CLIENTS: Client[] = ['repeats', 'gives up']
 

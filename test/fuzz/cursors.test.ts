@@ -41,7 +41,7 @@ beforeAll(async () => {
 })
 afterAll(() => scene?.[Symbol.asyncDispose]())
 
-/** URL encodes an apostrophe, but the target was signed without that. */
+/** Encodes the apostrophe too, as `URL` does. Otherwise the sent target would differ from the signed one. */
 const encoded = (text: string): string => encodeURIComponent(text).replaceAll("'", '%27')
 const ask = ({ agent, list }: Issued, cursor: string): Promise<HttpAnswer> => agent.get(`${list}${encoded(cursor)}`)
 

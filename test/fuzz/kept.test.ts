@@ -10,7 +10,7 @@ beforeAll(async () => {
   return () => h[Symbol.asyncDispose]()
 })
 
-test('spec 3.11: a target that is not text is refused like any other, headers included', async () => {
+test('spec 3.11: a target that is not text is refused like any malformed request, with the same headers', async () => {
   using connection = openRaw(h.place.url)
   connection.write(`POST /v2/messages?af\xf12\xe3=1 HTTP/1.1\r\nHost: x\r\n\r\n`)
   const [answer] = parseAnswers(await connection.ended)

@@ -265,7 +265,7 @@ describe('spec 2.4, 2.7, 6.1: envelopes', () => {
     )
   })
 
-  test('spec 2.7, 6.1: any JSON is an envelope or refused as none', () => {
+  test('spec 2.7, 6.1: any JSON is either read as an envelope or refused', () => {
     fc.assert(
       fc.property(jsonValues, (value) => {
         expect(() => readEnvelope(value)).toThrow(EnvelopeError)

@@ -83,7 +83,7 @@ interface Scene {
   readonly mark: string
 }
 
-/** Causes every kind of refusal. All refused requests contain the same marks. */
+/** Causes many kinds of refusal. Most of the refused requests contain the mark. */
 async function driveBadly(h: Harness, { alice, bob, carol, envelope, mark }: Scene): Promise<void> {
   await alice.post('/v2/messages', `{"body":"${mark}" ${mark}`)
   await alice.post('/v2/messages', { ...envelope, body: `${mark} changed` })
@@ -108,7 +108,7 @@ async function driveBadly(h: Harness, { alice, bob, carol, envelope, mark }: Sce
   await sendGarbage(h.place.url, mark)
 }
 
-/** Any nonce may solve the challenge by luck, more often at a low difficulty. */
+/** Tries nonces until one fails the lowest difficulty, because a fixed nonce could solve the challenge by luck. */
 function noWorkFor(challenge: string, mark: string): string {
   for (let at = 0; ; at += 1) {
     const nonce = `${mark}-is-no-work-${at}`

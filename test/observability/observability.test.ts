@@ -67,7 +67,7 @@ beforeAll(async () => {
   watchWhatIsShown()
   driven = await driveAll({ h, receiver, mark: MARK, webhookSecret: SECRETS.webhook })
   await refuseRows()
-  // Work after an answer is counted after the answer.
+  // Work that continues after an answer is counted later.
   scrapes = await eventually(
     async () => {
       const found = await scrapeAll(h.system.processes.values())
@@ -84,7 +84,7 @@ afterAll(async () => {
   await receiver?.[Symbol.asyncDispose]()
 })
 
-/** From here on, this sees every request. */
+/** Records the nonce and the signature of every later request. */
 function watchWhatIsShown(): void {
   const before = globalThis.fetch
   globalThis.fetch = async (input, init) => {
@@ -407,7 +407,7 @@ describe('ADR 22: neither logs nor traces contain bodies, secrets, nonces or sig
     expect(forbidden.filter((text) => outputs.some((output) => output.includes(text)))).toEqual([])
   })
 
-  test('and no ids of agents', () => {
+  test('no log or trace contains the id of an agent', () => {
     const outputs = [...h.system.processes.values()].flatMap(({ log }) => log.map((event) => JSON.stringify(event)))
     const agents = driven.ids.filter((id) => id.length > 30)
     expect(agents.filter((id) => [...outputs, ...collector.texts].some((output) => output.includes(id)))).toEqual([])

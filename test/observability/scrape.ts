@@ -37,7 +37,7 @@ export async function scrapeAll(processes: Iterable<TestProcess>): Promise<Scrap
   }
 }
 
-/** The port of a process that was given port 0, from its log. */
+/** The address of a process's metrics. The process chose a free port (it was given port 0), and its log shows it. */
 export function metricsUrl({ name, log }: TestProcess): string {
   const said = log.find(({ message }) => message === 'metrics')
   if (said === undefined) throw new Error(`${name} has no port for metrics`)

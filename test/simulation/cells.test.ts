@@ -68,8 +68,14 @@ describe('ADR 25: during a move exactly one cell serves an agent', () => {
   const after = finishMove(copying, slot)
 
   test.each([
-    ['the old cell, while it is copied', copying, from, copying.version, { answer: 'serve' }],
-    ['the new cell, while it is copied', copying, to, copying.version, { answer: 'moved', version: copying.version }],
+    ['the old cell, while the slot is copied', copying, from, copying.version, { answer: 'serve' }],
+    [
+      'the new cell, while the slot is copied',
+      copying,
+      to,
+      copying.version,
+      { answer: 'moved', version: copying.version },
+    ],
     ['the new cell, afterwards', after, to, after.version, { answer: 'serve' }],
     ['the new cell, by a caller with the old map', after, to, before.version, { answer: 'serve' }],
     ['the old cell, by a caller with the old map', after, from, before.version, { answer: 'moved', version: 2 }],

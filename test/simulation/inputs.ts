@@ -45,7 +45,7 @@ export const PAGES = {
   activeAgents: 100_000,
 } as const
 
-/** Pages that a message touches (PAGES), by who pays for them. Source: the tables and indexes of each schema. */
+/** Pages that a message touches (PAGES): for each message, or for each active agent. Source: the tables and indexes of each schema. */
 export const TOUCHED = {
   messaging: {
     /** ids_pkey */
@@ -62,7 +62,7 @@ export const TOUCHED = {
 } as const
 
 /**
- * Bytes that stay of a message for ever, with their index entry (ADR 29), as measured by
+ * Bytes of each message that are kept for ever, with their index entry (ADR 29), as measured by
  * services/messaging/test/operate/ids.test.ts.
  */
 export const ID_BYTES = 101
@@ -103,7 +103,7 @@ export const PRICES = {
 
 /** The limit of spec 11.7. */
 export const STREAMS_PER_PROCESS = 200
-/** `npx pnpm bench idle --record`: of an idle stream, over all processes. */
+/** `npx pnpm bench idle --record`: the cost of an idle stream, over all processes. */
 export const IDLE_STREAM = {
   streamKib: measured.idle.streamKib,
   gatewayKib: measured.idle.gatewayKib,
@@ -121,7 +121,7 @@ export const STREAMS_PER_GATEWAY = 10_000
 /** `SVC_DATABASE_POOL` of each process, as in docs/operating/scale.md (a test computes that table from the manifests). */
 export const POOLS = { identity: 8, messaging: 8, budget: 8, boards: 8, webhook: 8, stream: 4 } as const
 
-/** `npx pnpm bench hot --record`: the rates of places where work meets. */
+/** `npx pnpm bench hot --record`: the rates of hot spots, such as one agent's log. */
 export const HOT = measured.hot
 
 /** A primary of a size that many platforms offer, with a second disk for the ids that are kept for ever. An assumption. */

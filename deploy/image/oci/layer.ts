@@ -11,7 +11,7 @@ export async function writeLayer(folder: string, file: string, epochSeconds: num
   await run('tar', [
     ...['--create', '--file', file, '--directory', folder],
     ...['--sort=name', `--mtime=@${epochSeconds}`, '--owner=0', '--group=0', '--numeric-owner', '--hard-dereference'],
-    // Only long names. No times of access or change, and no process ids.
+    // Extended headers only for long names: without access and change times, and without process ids in their names.
     ...['--format=posix', '--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime'],
     ...readdirSync(folder).toSorted(),
   ])

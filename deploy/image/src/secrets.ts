@@ -64,9 +64,9 @@ function parseCommand(args: readonly string[]): { folder: string; nats: URL; dat
       },
     })
     const [folder, ...others] = positionals
-    if (folder === undefined || others.length > 0) throw new Error('one folder')
+    if (folder === undefined || others.length > 0) throw new Error('name exactly one folder')
     const nats = new URL(values.nats.includes('://') ? values.nats : `nats://${values.nats}`)
-    if (!['nats:', 'tls:'].includes(nats.protocol)) throw new Error('nats:// or tls://')
+    if (!['nats:', 'tls:'].includes(nats.protocol)) throw new Error('the URL of NATS must begin with nats:// or tls://')
     return { folder, nats, database: new URL(values.database) }
   } catch (error) {
     throw new ConfigError(USAGE, { cause: error })

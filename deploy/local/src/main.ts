@@ -41,7 +41,7 @@ async function main(): Promise<number> {
   }
 }
 
-/** The first signal stops the stack in order; the second stops it at once. */
+/** The first signal lets the stack drain and stop; the second stops it at once. */
 function onSignal(): void {
   if (stop.signal.aborted) {
     force.abort()

@@ -66,7 +66,7 @@ async function launchUntilUp(env: NodeJS.ProcessEnv = {}): Promise<Launcher> {
       if (launcher.child.exitCode !== null) return true
       return launcher.output().includes('The system is up')
     },
-    { timeoutMs: START_LIMIT_MS, what: 'the last screen' },
+    { timeoutMs: START_LIMIT_MS, what: 'the welcome text' },
   )
   expect(launcher.output()).toContain('The system is up')
   return launcher
@@ -158,7 +158,7 @@ describe('the stack starts, survives, and stops', {
     await send()
     const leftovers = processes().map(({ pid }) => pid)
     second.child.kill('SIGKILL')
-    // Its title changes as soon as it notices.
+    // The keeper's title changes as soon as it notices that the launcher has ended.
     await eventually(() => !processes().some(({ name }) => name === 'keeper'))
 
     const third = await launchUntilUp()

@@ -28,7 +28,7 @@ export interface Operations extends Fences {
 }
 
 const REFUSED = 'CHG01'
-/** While it waits, each of these may hold a connection of the pool for a second. */
+/** Calls that fence one operation each. While such a call waits for a lock, it may hold a pool connection for a second. */
 const MAX_FENCED_ALONE = 2
 
 export function createOperations({ database, schema }: OperationsOptions): Operations {

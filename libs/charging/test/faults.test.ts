@@ -42,7 +42,7 @@ describe('ADR 21: killed between any two steps, there is no charge without its e
     await process.untilReady()
     return { ...process, [Symbol.asyncDispose]: async () => void (await process.stop()) }
   }
-  /** An owner that is killed. @returns how it ended. */
+  /** Starts an owner in a process that a failpoint kills. @returns how the process ended. */
   const killOwner = async (nats: TestNats, plan: PlannedOperation[], env: NodeJS.ProcessEnv): Promise<string> => {
     const child = startChild({
       name: 'owner-1',

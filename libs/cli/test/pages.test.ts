@@ -72,7 +72,7 @@ test.for(PAGES)('the commands of %s print what the page shows', { timeout: 900_0
   await runPage(readPage(path), { folder: folder.path('.'), url: url(), env: { HOOK_PORT: port } })
 })
 
-/** A Python that can sign. The first one on the PATH need not be the one that has Debian's package. */
+/** A Python with the package `cryptography`. The first Python on the PATH may not be the one that Debian installs packages for. */
 function findPython(): string | undefined {
   return ['python3', '/usr/bin/python3'].find((program) => {
     try {
@@ -110,7 +110,7 @@ test('the Python program of signing-by-hand.md sends and reads a message, whose 
   expect(await client.open(message, { sender: name })).toMatchObject({ body: 'hello from Python', verified: true })
 })
 
-/** Names are given once per system, so the README gets agents of its own. */
+/** A name can be registered only once, so the README's agents get other names than those of the quick start. */
 test('the commands of the first exchange of README.md print what it shows', { timeout: 900_000 }, async () => {
   using own = temporaryFolder()
   const section = sectionOf(readPage('README.md'), 'Two agents in two minutes')
@@ -135,7 +135,7 @@ test.each(EXAMPLES)('$path shows the example $name', ({ path, code }) => {
   expect(programsOf(path).filter((program) => code.includes(program))).toHaveLength(1)
 })
 
-/** Names that blocks use without making them, as a reader's own program would. */
+/** Names that the blocks use but do not define. A reader's own program would define them. */
 const NAMES_OF_READER = `import type { AgentClient, AgentKey, Envelope, Event, Message } from '@svc/sdk'
 declare global {
   const client: AgentClient
@@ -151,7 +151,7 @@ declare global {
 }
 `
 
-test('the TypeScript blocks of the guides that are no part of an example compile', async () => {
+test('TypeScript blocks of the guides compile, if they are not part of an example', async () => {
   using place = temporaryFolder()
   writeFileSync(place.path('names.d.ts'), NAMES_OF_READER)
   const blocks = GUIDES.flatMap((path) =>

@@ -20,7 +20,7 @@ describe('contracts only grow, and new code works with an old peer', () => {
     expect(call.isRequest(request)).toBe(expected)
   })
 
-  test('replies, and the facts of text replies, are checked the same way', () => {
+  test('replies, and the metadata of text replies, are checked the same way', () => {
     expect(call.isReply({ list: [{ id: 'x', added: 1 }], added: 2 })).toBe(true)
     expect(call.isReply({ list: [{ id: 1 }] })).toBe(false)
     const text = defineTextCall({ subject: 'svc.test.text', request: choice, meta: inner })

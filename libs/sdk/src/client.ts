@@ -330,7 +330,7 @@ export class AgentClient {
     return this.#get(`/v2/boards/${segment(boardId)}`, answers.board, { signal, signed: this.#canSign })
   }
 
-  /** Owner, writers, readers and bans, sorted by id. Only the owner may see them. Codes: `not_found`, `forbidden`. */
+  /** Owner, writers, readers and banned agents, sorted by id. Only the owner may see them. Codes: `not_found`, `forbidden`. */
   async members(boardId: string, { signal }: CallOptions = {}): Promise<MemberEntry[]> {
     const { members } = await this.#get(`/v2/boards/${segment(boardId)}/members`, answers.members, { signal })
     return members

@@ -120,7 +120,7 @@ function printCpu(usual: Idle, rare: Idle): { heartbeats: number; leasesAndHeads
   return { heartbeats, leasesAndHeads }
 }
 
-/** With one decimal, and without a sign if that is 0. */
+/** Formats a share with one decimal. Prints 0.0 and never -0.0. */
 function percent(share: number): string {
   return (Math.round(share * 10) / 10 + 0).toFixed(1)
 }

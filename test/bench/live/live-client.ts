@@ -39,7 +39,7 @@ const SETTLE_MS = 2_000
 const answeredAt = new Map<string, number>()
 const pushedAt = new Map<string, number>()
 const streams = new Set<Socket>()
-/** Examines events while this process sends. If another process generated the load, this work would count as the system's. */
+/** True while this process sends. At other times it does not search events for ids, so that it leaves the CPU to the system. */
 let isWatching = false
 
 process.on('message', (order: LiveOrder) => {

@@ -179,7 +179,7 @@ describe('spec 11.3: budget_exhausted if free units and credits do not cover the
     })
   })
 
-  test('a retry of an accepted message stays 200, and a refused message is accepted once it is paid for', async () => {
+  test('a retry of an accepted message stays 200, and a refused message is accepted after credits are granted', async () => {
     const [alice] = await h.agents(1)
     const first = alice.envelope(open)
     await got(alice.post('/v2/messages', first))
@@ -367,7 +367,7 @@ describe('spec 11.3, 11.7: fifty at once over two gateways', () => {
     expect(await spendingOf(alice)).toEqual({ units: FREE, introductions: 1, credits: 0 })
   })
 
-  test('settings: of many identical concurrent changes, one takes effect and one is paid', async () => {
+  test('settings: of many identical concurrent changes, one takes effect and is charged', async () => {
     const [alice] = await h.agents(1)
     const answers = await Promise.all(
       Array.from({ length: FREE }, (_, at) =>
@@ -500,7 +500,7 @@ describe('spec 11.2: while the budget service is down', () => {
     expect(outcomeOf(await alice.send(open, 'hello', { reply_to: 'not-there' }))).toBe('400 invalid_reference')
   })
 
-  test('when it is back the same envelope is accepted, and paid once', async () => {
+  test('when it is back, the same envelope is accepted and charged once', async () => {
     await Promise.all(['budget-1', 'budget-2'].map((name) => h.system.start(name)))
     expect(await spendingOf(alice)).toEqual(before)
     expect(outcomeOf(await postPatiently(alice, waiting))).toBe('202')

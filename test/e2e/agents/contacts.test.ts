@@ -14,7 +14,7 @@ afterAll(() => h[Symbol.asyncDispose]())
 const STATES = ['none', 'accepted', 'blocked'] as const
 type State = (typeof STATES)[number]
 
-describe('spec 3.19, 7.7: one PUT makes every move', () => {
+describe('spec 3.19, 7.7: PUT changes the state of a contact', () => {
   // spec 7.7, 11.2: accepting costs 1 unit, everything else is free. services/messaging/test/change/contacts.test.ts has a
   // row for every transition.
   const moves = [
@@ -37,7 +37,7 @@ describe('spec 3.19, 7.7: one PUT makes every move', () => {
     expect((await bob.get('/v2/contacts')).body.contacts).toEqual([])
   })
 
-  test('twenty concurrent acceptances over two gateways are one change, and one is paid', async () => {
+  test('twenty concurrent acceptances over two gateways are one change, and are charged once', async () => {
     const [alice, bob] = await h.agents(2)
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, at) => {
@@ -79,7 +79,7 @@ describe('spec 3.11, 7.7: PUT contact', () => {
     expect((await spendingOf(alice)).units).toBe(0)
   })
 
-  test('a percent-encoded id is the id', async () => {
+  test('a percent-encoded id is decoded', async () => {
     const [alice, bob] = await h.agents(2)
     const encoded = `%${bob.id.charCodeAt(0).toString(16)}${bob.id.slice(1)}`
     expect(outcomeOf(await alice.put(`/v2/contacts/${encoded}`, { state: 'blocked' }))).toBe('200')
@@ -234,7 +234,7 @@ describe('spec 7.7: accepting a contact moves its pending request into the inbox
     expect((await bob.get('/v2/events')).body.events).toHaveLength(2)
   })
 
-  test('only the request from that agent to this one', async () => {
+  test('accepting moves only the request from that agent to this one', async () => {
     const [alice, bob, carol] = await h.agents(3)
     await got(alice.send(bob, 'alice'))
     await got(carol.send(bob, 'carol'))

@@ -91,7 +91,7 @@ describe('spec 12.1: GET /v2/agents', () => {
     }
   })
 
-  test('spec 11.7: a page has 50 by default', async () => {
+  test('spec 11.7: a page has 50 agents by default', async () => {
     const answer = await list()
     expect(namesOf(answer)).toEqual(LISTED.slice(0, 50))
     expect(answer.body.next_cursor).toBe(LISTED[49])
@@ -171,7 +171,7 @@ describe('spec 12.1: GET /v2/agents', () => {
     for (const { name } of [revoked, hidden, withdrawn]) expect(names).not.toContain(name)
   })
 
-  test('spec 5.10: an identity that becomes discoverable is listed at once at every gateway, and leaves at once', async () => {
+  test('spec 5.10: an identity that becomes discoverable is listed at once at every gateway, and removed at once when it withdraws', async () => {
     for (const discoverable of [true, false, true, false]) {
       expect(await hidden.patch('/v2/me', { discoverable })).toMatchObject({ status: 200, body: { discoverable } })
       for (const at of h.system.urls.keys())

@@ -1,4 +1,4 @@
-/** POST /v2/me/revoke: its effects and what it leaves in place. Other failures cannot delay it. */
+/** POST /v2/me/revoke: its effects, what it leaves in place, and that it needs no units. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../../support/client/agent.ts'
 import { expectError, expectStamped } from '../../support/client/expect-answer.ts'
@@ -81,7 +81,7 @@ describe('spec 5.11: revoked', () => {
     }
   })
 
-  test('spec 7.4: an identical retry of a message that it had received is still 200, and a conflict a conflict', async () => {
+  test('spec 7.4: an identical retry of a message that it had received is still 200, and another envelope with its id is still 409', async () => {
     const [agent, sender] = await pair()
     const envelope = sender.envelope(agent)
     expect(await sender.post('/v2/messages', envelope)).toMatchObject({ status: 202 })

@@ -41,7 +41,7 @@ function expectExhausted(answer: HttpAnswer): void {
   expect(Math.abs(Number(answer.headers.get('retry-after')) - left)).toBeLessThan(60)
 }
 
-/** A PATCH that is repeated while it cannot be decided in time: among many concurrent ones, or while a charge is being settled. */
+/** Repeats a PATCH while the answer is 503: many concurrent changes, or a charge that is not settled yet, can delay the decision. */
 function patch(agent: Agent, settings: Settings, url: string = agent.place.url): Promise<HttpAnswer> {
   return untilAnswered(() => agent.patch('/v2/me', settings, { url }))
 }
@@ -152,7 +152,7 @@ describe('spec 11.2: with an exhausted budget', () => {
   })
 })
 
-describe('spec 7.6: an inbox policy is in force once it is answered', () => {
+describe('spec 7.6: an inbox policy applies as soon as the change is answered', () => {
   test('spec 7.6: at every gateway and every process of messaging', async () => {
     const [owner, friend, stranger] = await agents(3)
     if (friend === undefined || stranger === undefined) throw new Error('three agents are needed')

@@ -27,7 +27,7 @@ afterAll(() => h[Symbol.asyncDispose]())
 const create = (owner: Agent, board: unknown): Promise<HttpAnswer> => owner.post('/v2/boards', board)
 
 describe('spec 8.1: the body that creates a board', () => {
-  test('201 with every field of BoardDetails, and the same at the other gateway, also unsigned', async () => {
+  test('201 with every field of BoardDetails; both gateways return the same board, signed or not', async () => {
     const [alice] = await h.agents(1)
     const board = { title: 'Plans', description: 'of ours', visibility: 'unlisted', posting: 'anyone' }
     const askedSeconds = Math.floor(Date.now() / 1000)
@@ -60,7 +60,11 @@ describe('spec 8.1: the body that creates a board', () => {
   test.each<[string, unknown, string]>([
     ['spec 2.11: a title of 120 code points in 240 UTF-16 units', { ...fine, title: '😀'.repeat(120) }, '201'],
     ['spec 2.11: a title of 121 code points', { ...fine, title: '😀'.repeat(121) }, '400 invalid_request'],
-    ['spec 2.11: one of 2001 code points', { ...fine, description: '😀'.repeat(2001) }, '400 invalid_request'],
+    [
+      'spec 2.11: a description of 2001 code points',
+      { ...fine, description: '😀'.repeat(2001) },
+      '400 invalid_request',
+    ],
     ['spec 8.1: no title', { visibility: 'public' }, '400 invalid_request'],
     ['spec 8.1: no visibility', { title: 't' }, '400 invalid_request'],
     ['spec 8.1: another visibility', { ...fine, visibility: 'secret' }, '400 invalid_request'],
@@ -87,7 +91,7 @@ describe('spec 8.1: the body that creates a board', () => {
   })
 })
 
-/** Callers by their role on the board; undefined: no signature. */
+/** Callers by their role on the board. `anonymous` sends no signature. */
 const STANDINGS = ['owner', 'writer', 'reader', 'banned', 'none', 'anonymous'] as const
 type Standing = (typeof STANDINGS)[number]
 
@@ -97,7 +101,7 @@ function ask(board: Staffed, standing: Standing, method: string, path: string, b
 }
 
 // services/boards/src/domain/access.test.ts and role-change.test.ts cover every kind of board and every change of a role.
-describe('the matrix of spec 8.2 to 8.7 on a board that is public, anyone', () => {
+describe('the matrix of spec 8.2 to 8.7 on a public board where anyone may post', () => {
   let board: Staffed
   beforeAll(async () => {
     board = await staffedBoard(h, 'public', 'anyone')
@@ -121,7 +125,7 @@ describe('the matrix of spec 8.2 to 8.7 on a board that is public, anyone', () =
   test.each(rows(['202', '202', '202', refused, '202']).slice(0, 5))(
     'spec 8.4: POST to it by %s: %s',
     async (standing, outcome) => {
-      if (standing === 'anonymous') throw new Error('nobody cannot post')
+      if (standing === 'anonymous') throw new Error('an anonymous caller cannot sign a post')
       expect(outcomeOf(await board[standing].send(`board:${board.boardId}`))).toBe(outcome)
     },
   )
@@ -195,7 +199,7 @@ describe('the matrix of spec 8.2 to 8.7 on a board that is public, anyone', () =
     }
   })
 
-  test('spec 8.5, 8.7: an agent subscribes to a board that it may read, for 1 unit, and leaves free; it cannot make itself a writer', async () => {
+  test('spec 8.5, 8.7: an agent subscribes to a board that it may read, for 1 unit, and leaves for free; it cannot make itself a writer', async () => {
     const [agent] = await h.agents(1)
     const set = async (role: Role): Promise<string> => {
       const answer = await putRole(agent, board.boardId, agent, role)
@@ -254,7 +258,7 @@ test.each(['banned', 'none', 'anonymous'] as const)(
 )
 
 describe('spec 8.3: the members of a board', () => {
-  test('spec 8.3: owner, writers, readers and banned agents, exactly agent_id and role', async () => {
+  test('spec 8.3: owner, writers, readers and banned agents are listed, with exactly agent_id and role', async () => {
     const { boardId, owner, writer, reader, banned } = await staffedBoard(h, 'private', 'members')
     const { body } = await got(owner.get(`/v2/boards/${boardId}/members`))
     const expected = [
@@ -275,7 +279,7 @@ describe('spec 8.3: the members of a board', () => {
     expectError(await alice.put(path, { role: 'reader', since: 1 }), 400, 'invalid_request')
   })
 
-  test('spec 3.11, 8.6: an unknown agent, and a malformed id', async () => {
+  test('spec 3.11, 8.6: an unknown agent and a malformed id are 404, and cost nothing', async () => {
     const [alice, bob] = await h.agents(2)
     const boardId = await newBoard(alice)
     for (const agent of ['3HhGPB6ht33n51YFaocqBtGePb3xqT4VgnjYbd81eeZW', 'nobody', `${bob.id}x0`]) {

@@ -22,8 +22,8 @@ beforeAll(async () => {
 afterAll(() => h[Symbol.asyncDispose]())
 
 /**
- * Budget refuses nothing for good while running operations may still release units. It answers 503, and the client repeats
- * the call (spec 3.17, 13.2).
+ * Budget's refusal is not final while running operations may still release units. Until then the answer is 503, and the client
+ * repeats the call (spec 3.17, 13.2).
  */
 async function expectExhausted(call: () => Promise<HttpAnswer>): Promise<void> {
   expectError(await untilAnswered(call), 429, 'budget_exhausted')
@@ -49,7 +49,7 @@ describe('spec 11.2: the cost of boards', () => {
     expect((body.boards as { owner: string }[]).filter(({ owner }) => owner === alice.id)).toHaveLength(1)
   })
 
-  test('spec 11.3: of ten concurrent boards with units for one, one is created and paid for', async () => {
+  test('spec 11.3: with units for one board, of ten concurrent creations one succeeds and is charged', async () => {
     const [alice] = await h.agents(1)
     const answers = await Promise.all(
       Array.from({ length: 10 }, () =>

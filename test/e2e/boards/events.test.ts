@@ -63,7 +63,7 @@ describe('spec 9.4: access is checked when events are read', () => {
     ['public', 'none', 'self'],
     ['unlisted', 'none', 'owner'],
     ['public', 'banned', 'owner'],
-  ])('a reader of a %s board, made %s by its %s, keeps its events', async (visibility, role, by) => {
+  ])('a reader of a %s board keeps its events when its role becomes %s (set by %s)', async (visibility, role, by) => {
     const [olga, rita] = await h.agents(2)
     const board = await newBoard(olga, { visibility })
     await got(putRole(olga, board, rita, 'reader'))
@@ -82,7 +82,7 @@ describe('spec 9.4: access is checked when events are read', () => {
     ['none', 'owner'],
     ['banned', 'owner'],
   ])(
-    'a reader of a private board that became %s by its %s: events are skipped, and the page continues',
+    'when the role of a reader of a private board becomes %s (set by %s), its events are skipped, and the page continues',
     async (role, by) => {
       const [olga, rita] = await h.agents(2)
       const [board, other] = [await newBoard(olga, { visibility: 'private' }), await newBoard(olga)]
@@ -119,7 +119,7 @@ describe('spec 9.4: access is checked when events are read', () => {
 })
 
 describe('spec 7.15, 12.1: GET /v2/export: authored board posts', () => {
-  test('with DMs, by acceptance, without posts of others', async () => {
+  test('has DMs and own posts in the order of acceptance, and no posts of others', async () => {
     const [olga, wes] = await h.agents(2)
     const board = await newBoard(olga, { posting: 'anyone' })
     await post(olga, board)

@@ -53,7 +53,7 @@ describe('spec 7.9: posts in the order of arrival', () => {
   })
 
   test.each(['not-there-at-all', 'x', '', 'a'.repeat(200), '%00', '%F0%9F%98%80'])(
-    'spec 7.12: a thread_id of nothing gives an empty list: %j',
+    'spec 7.12: a thread_id that names nothing gives an empty list: %j',
     async (id) => {
       const { body } = await got(eve.get(`/v2/boards/${board}/messages?thread_id=${id}`))
       expect(body).toEqual({ messages: [], next_cursor: '' })

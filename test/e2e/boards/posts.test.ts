@@ -61,7 +61,7 @@ describe('spec 7.3: a post', () => {
     expect((await spendingOf(olga)).units).toBe(11)
   })
 
-  test('spec 7.4, 8.8: also while its price changes; the charge is the price for the actual recipients', async () => {
+  test('spec 7.4, 8.8: also while its price changes it is accepted once, and charged for its actual recipients', async () => {
     const [olga, rita, sven] = await h.agents(3)
     const board = await newBoard(olga)
     await subscribe(rita, board)
@@ -71,7 +71,7 @@ describe('spec 7.3: a post', () => {
       const [, ...answers] = await Promise.all([
         got(putRole(sven, board, sven, round % 2 === 0 ? 'reader' : 'none')),
         ...Array.from({ length: 6 }, (_, index) =>
-          // 503 if an attempt at another price takes longer than the service waits
+          // The answer is 503 if an attempt at another price takes longer than the service waits.
           untilAnswered(() => olga.post('/v2/messages', envelope, { url: h.system.urls[index % 2] ?? '' })),
         ),
       ])
@@ -129,7 +129,7 @@ describe('spec 7.3: a post', () => {
 })
 
 describe('spec 8.8, 11.2: cost × subscribed recipients', () => {
-  test('ceil(bytes / 1024) for each of owner, writers and readers, without the author and banned agents; no recipient counts as one', async () => {
+  test('ceil(bytes / 1024) for each of owner, writers and readers, without the author and banned agents; a post without recipients costs as much as with one', async () => {
     const [olga, wes, rita, bart] = await h.agents(4)
     const board = await newBoard(olga, { posting: 'anyone' })
     const costOf = async (author: Agent, bytes: number) => {
@@ -150,7 +150,7 @@ describe('spec 8.8, 11.2: cost × subscribed recipients', () => {
     expect(await spendingOf(wes)).toMatchObject({ units: 9, introductions: 0 })
   })
 
-  test('spec 7.2, 11.3: without enough units it is 429, does not exist, and leaves no trace in the budget', async () => {
+  test('spec 7.2, 11.3: without enough units a post is 429, does not exist, and leaves no trace in the budget', async () => {
     await using few = await shareHarness('usual')
     const [olga, rita, sam] = await few.agents(3)
     const board = await newBoard(olga)
@@ -166,7 +166,7 @@ describe('spec 8.8, 11.2: cost × subscribed recipients', () => {
     expectError(await rita.get(`/v2/messages/${refused.id}`), 404, 'not_found')
   })
 
-  test('32 KiB to 100 subscribers: 3,200 units, one stored body, an entry for each', async () => {
+  test('32 KiB to 100 subscribers: 3,200 units, one stored body, one entry for each subscriber', async () => {
     const [olga] = await h.agents(1)
     const readers: Agent[] = []
     while (readers.length < 100) readers.push(...(await h.agents(20))) // not all at once, because the machine may be slow
@@ -232,7 +232,7 @@ describe('spec 6.9: references of a post stay on its board', () => {
     expect(outcomeOf(await olga.send(wes, 'about a post', { reply_to: root }))).toBe(INVALID)
   })
 
-  test('spec 7.2: time, then the board, then references', async () => {
+  test('spec 7.2: the time is checked first, then the board, then the references', async () => {
     const [olga, eve] = await h.agents(2)
     const board = await newBoard(olga)
     const ts = new Date(Date.now() - 400_000).toISOString()

@@ -45,7 +45,7 @@ test('spec 3.19, 8.10: the answers to the first vote and to each repeat; the cou
   expect((await got(rita.get('/v2/budget'))).body.vote_bonus).toBe(0)
 })
 
-test('spec 8.10: 50 concurrent votes over two gateways are 50; and each voter’s own ten are one, paid once', async () => {
+test('spec 8.10: concurrent votes of 50 agents count as 50; ten concurrent votes of one agent over two gateways count once and cost once', async () => {
   const { id } = await newPost()
   const voters = (await h.agents(50)) as Agent[]
   const answers = await Promise.all(voters.map((voter) => voter.put(votePath(id))))

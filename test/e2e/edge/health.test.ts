@@ -345,7 +345,7 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
     await expectRecovery()
   })
 
-  test('spec 3.17, 5.2: no database: 503, and every call that needs one', async () => {
+  test('spec 3.17, 5.2: without a database, health and every call that needs it are 503', async () => {
     {
       await using _cut = await cut(STORES)
       // Long enough that a client with exponential backoff would still be waiting when the database is back.

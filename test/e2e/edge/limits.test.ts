@@ -68,7 +68,7 @@ function textOf(characters: number, character = 'a'): string {
 
 describe('spec 11.7: list page size: 1..100, default 50', () => {
   // requests.test.ts has each list and each boundary
-  test('a page has 50 by default, and 100 at most', async () => {
+  test('a page has 50 items by default, and 100 at most', async () => {
     const [alice] = await h.agents(1)
     await operator.grant(alice.id, 100, 'pages')
     for (let sent = 0; sent < 101; sent += 20)

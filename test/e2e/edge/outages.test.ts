@@ -49,7 +49,7 @@ function revoke(agent: Agent): Promise<HttpAnswer> {
 }
 
 describe('spec 3.17: with messaging down', () => {
-  test('spec 3.17: settings: 503 in time, a repeat converges, and the change is paid for once', async () => {
+  test('spec 3.17: a change of settings is 503 in time, a repeat completes it, and it is charged once', async () => {
     const [open, closed, sender] = await h.agents(3)
     await kill(...MESSAGING)
     for (const [agent, inbox_policy] of [
@@ -91,7 +91,7 @@ describe('spec 3.17: with messaging down', () => {
 })
 
 describe('spec 11.2: with the budget service down', () => {
-  test('spec 11.2: closing the inbox and changing nothing work; anything else is 503 within 5 s and changes nothing', async () => {
+  test('spec 11.2: a PATCH that closes the inbox or changes nothing is 200; any other is 503 within 5 s, and changes nothing', async () => {
     const [agent, exhausted] = await h.agents(2)
     await exhaust(exhausted)
     // Wait for a final refusal. By then its earlier charges are settled, and the kill leaves none of them reserved.
@@ -112,7 +112,7 @@ describe('spec 11.2: with the budget service down', () => {
         const since = performance.now()
         await Promise.all(
           patches.map(async (change) => {
-            // Records the time of each answer as it arrives.
+            // Checks each answer as it arrives, because its Date must be the present time.
             const answer = await caller.patch('/v2/me', change)
             if (costOf(before, change) > 0) expectError(answer, 503, 'unavailable')
             else expect(answer).toMatchObject({ status: 200, body: before })

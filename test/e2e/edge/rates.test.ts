@@ -174,7 +174,7 @@ describe('spec 3.15: challenges and registrations together', () => {
     })
   })
 
-  test('spec 3.15: registrations use up the challenges', async () => {
+  test('spec 3.15: a registration counts like a challenge', async () => {
     const client = newClient()
     const key = new Agent(h.place, 'a-name', createKeyPair())
     const register = (): Partial<Exchange> => {
@@ -186,7 +186,7 @@ describe('spec 3.15: challenges and registrations together', () => {
     expectError(await from(client, { ...askForChallenge, body }), 429, 'rate_limited')
   })
 
-  test('spec 3.15: they count among all requests as well', async () => {
+  test('spec 3.15: they also count towards the limit of all requests', async () => {
     await together(async () => {
       const client = newClient()
       await admitted(REGISTRATION_BURST, () => from(client, { ...askForChallenge, body }))
@@ -194,7 +194,7 @@ describe('spec 3.15: challenges and registrations together', () => {
     })
   })
 
-  test('spec 3.15: without any requests left they are refused too', async () => {
+  test('spec 3.15: they are refused if the limit of all requests is reached', async () => {
     const client = newClient()
     await exhaust(client)
     expectError(await from(client, { ...askForChallenge, body }), 429, 'rate_limited')
@@ -227,7 +227,7 @@ describe('spec 3.15: limits hold over several gateways together, within 20 %', (
     }
   })
 
-  test('challenges and registrations too', async () => {
+  test('challenges and registrations at one gateway count at the other too', async () => {
     const body = JSON.stringify({ pubkey: ABSENT_PUBKEY })
     await together(async () => {
       const client = newClient()

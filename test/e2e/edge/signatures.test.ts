@@ -234,7 +234,7 @@ describe('spec 3.7: nonces', () => {
     }
   })
 
-  test('of many different concurrent requests with one nonce one wins', async () => {
+  test('of many different concurrent requests with one nonce, exactly one is accepted', async () => {
     const nonce = freshNonce()
     const requests = Array.from({ length: 24 }, (_, at) =>
       draft(alice, {
@@ -305,7 +305,7 @@ describe('spec 3.1: who needs a signature', () => {
   })
 
   test.each(required)(
-    'spec 3.5: $method $path without one is 401 before its body, its query and its ids are checked',
+    'spec 3.5: $method $path without a signature is 401 before its body, its query and its ids are checked',
     async ({ method, path }) => {
       const target = `${path.replace(/\{\w+\}/, '!')}?undeclared=1`
       const headers = { 'content-type': 'text/plain' }
@@ -313,7 +313,7 @@ describe('spec 3.1: who needs a signature', () => {
     },
   )
 
-  test.each(optional)('spec 12.1: $method $path without one is answered', async (operation) => {
+  test.each(optional)('spec 12.1: $method $path without a signature is answered', async (operation) => {
     const body = bodyTextOf(operation)
     const answer = await call(h.place, operation.method, targetOf(operation), body === undefined ? {} : { body })
     expect([...operation.success, ...operation.faults]).toContain(answer.status)
@@ -364,7 +364,7 @@ describe('spec 3.8: the key in the body', () => {
         }),
     ],
     ['with a used nonce', 409, 'nonce_replayed', () => challenge(stranger, stranger, { nonce: used })],
-  ])('spec 3.8: a challenge that was requested for %s: %d %s', async (_, status, code, ask) => {
+  ])('spec 3.8: a challenge that was requested %s: %d %s', async (_, status, code, ask) => {
     expectError(await ask(), status, code)
   })
 })

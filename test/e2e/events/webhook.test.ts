@@ -151,7 +151,7 @@ describe('spec 10.5: the request', () => {
     expect((await alice.post('/v2/messages', sent)).status).toBe(202)
     await eventually(() => receiver.at('/headers').length > 0)
     const [request] = receiver.at('/headers')
-    if (request === undefined) throw new Error('it arrived')
+    if (request === undefined) throw new Error('no delivery arrived')
     const { headers, body } = request
     expect(body.toString('utf8')).toBe(JSON.stringify(envelope))
     expect(verifyEnvelope(JSON.parse(body.toString('utf8')), alice.key.publicKey)).toBe(true)

@@ -56,7 +56,7 @@ describe('spec 7.6: admission', () => {
     expect(received).toEqual([outcome === '202 inbox' ? 1 : 0, outcome === '202 requests' ? 1 : 0])
   })
 
-  test('spec 7.6, 11.5: to oneself under policy closed, again and again, and never an introduction', async () => {
+  test('spec 7.6, 11.5: a message to oneself is accepted under policy closed, every time, and is never an introduction', async () => {
     const [agent] = await h.agents(1)
     await got(agent.patch('/v2/me', { inbox_policy: 'closed' }))
     const { units } = await spendingOf(agent)
@@ -100,7 +100,7 @@ describe('spec 7.6: admission', () => {
 })
 
 describe('spec 7.6: one unexpired pending request for each sender and recipient', () => {
-  test('of twenty concurrent requests over two gateways one is accepted, and only that one is paid', async () => {
+  test('of twenty concurrent requests over two gateways, one is accepted, and only that one is charged', async () => {
     const [sender, recipient] = await h.agents(2)
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, at) =>
@@ -112,7 +112,7 @@ describe('spec 7.6: one unexpired pending request for each sender and recipient'
     expect((await recipient.get('/v2/inbox?lane=requests')).body.messages).toHaveLength(1)
   })
 
-  test('other pairs, and the other direction, have their own request', async () => {
+  test('each pair of agents, and each direction, has its own pending request', async () => {
     const [alice, bob, carol] = await h.agents(3)
     expect(laneOutcomeOf(await alice.send(carol))).toBe('202 requests')
     expect(laneOutcomeOf(await bob.send(carol))).toBe('202 requests')
@@ -183,7 +183,7 @@ describe('spec 7.2: of two errors, the answer names the earlier one in the order
       got(blocking.put(`/v2/contacts/${sender.id}`, { state: 'blocked' })),
       got(revoked.post('/v2/me/revoke', { confirm_agent_id: revoked.id })),
     ])
-    // The cost: three introductions and twenty units.
+    // Uses up the sender's three introductions and twenty units.
     await got(sender.send(asked))
     await got(sender.send(third))
     await got(sender.send(known, '😀'.repeat(3_998)))

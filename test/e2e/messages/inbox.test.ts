@@ -69,7 +69,7 @@ describe('spec 7.9: message lists are in order of arrival, oldest first, in page
     expect(sizes).toEqual(expected.length <= limit ? [expected.length] : fullPages(expected.length, limit))
   })
 
-  test('spec 11.7: 50 by default', async () => {
+  test('spec 11.7: a page has 50 messages by default', async () => {
     for (const list of ['inbox', 'export']) {
       const { body } = await got(reader.get(`/v2/${list}`))
       expect(Object.keys(body)).toEqual(['messages', 'next_cursor'])

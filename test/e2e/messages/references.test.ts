@@ -194,7 +194,7 @@ describe('spec 7.12: listing by thread_id', () => {
   })
 
   test.each(['not-there-at-all', 'x', '', 'a'.repeat(200), '%00', '%F0%9F%98%80'])(
-    'an id of nothing gives an empty list: %j',
+    'an id that names nothing gives an empty list: %j',
     async (id) => {
       for (const list of ['inbox', 'export']) {
         expect((await dave.get(`/v2/${list}?thread_id=${id}`)).body).toEqual({ messages: [], next_cursor: '' })

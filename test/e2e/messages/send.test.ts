@@ -66,7 +66,7 @@ describe('spec 3.19, 7.4: an identical retry is 200 with duplicate true, and cos
     ['other escapes', (envelope) => JSON.stringify(envelope).replace('"hello"', '"\\u0068e\\u006clo"')],
     ['an escaped member name', (envelope) => JSON.stringify(envelope).replace('"text"', '"t\\u0065xt"')],
     [
-      'numbers spelled otherwise',
+      'numbers written in another form',
       (envelope) => JSON.stringify(envelope).replace('"n":100', '"n":1.0E+2').replace('[1.5', '[15e-1'),
     ],
   ]
@@ -135,7 +135,7 @@ describe('spec 3.19, 7.4: an identical retry is 200 with duplicate true, and cos
     expect(await alice.post('/v2/messages', envelope)).toMatchObject({ status: 200, body: { duplicate: true } })
   })
 
-  test('of twenty concurrent retries over two gateways one is new, and is paid once', async () => {
+  test('of twenty concurrent retries over two gateways, one is new, and it is charged once', async () => {
     const [alice, bob] = await h.agents(2)
     const envelope = alice.envelope(bob)
     const answers = await Promise.all(
@@ -187,7 +187,7 @@ describe('spec 7.4: the same id with any difference is 409 id_conflict', () => {
     expect(outcomeOf(await mallory.get(`/v2/messages/${envelope.id}`))).toBe('404 not_found')
   })
 
-  test('of ten concurrent senders of one id one is accepted, and only that one pays', async () => {
+  test('of ten concurrent senders of one id, one is accepted, and only that one is charged', async () => {
     const senders = await h.agents(10)
     const id = randomBytes(12).toString('base64url')
     const answers = await Promise.all(senders.map((sender) => sender.send(open, 'hello', { id })))

@@ -138,7 +138,7 @@ async function replace(system: FaultSystem, name: string, release: Release): Pro
   if (code !== 0) throw new Error(`${name} did not drain: ${reason}`)
   await system.untilReady(name).catch(() => {
     const said = system.logOf(name).find(({ level, message }) => level >= WARN && message.includes('Error: '))
-    throw new Error(`${name} is not ready in time: ${said?.message ?? 'it does not say why'}`)
+    throw new Error(`${name} was not ready in time: ${said?.message ?? 'it does not say why'}`)
   })
   checkRuns(system, name, release)
 }
@@ -151,7 +151,7 @@ function checkRuns(system: FaultSystem, name: string, { root }: Release): void {
 }
 
 /**
- * Gives NATS the permissions of the new release. From now on they also apply to the old code, before the upgrade and after
+ * Gives NATS the permissions of the new release. The old code must work with them too: until it is replaced, and again after
  * the rollback.
  */
 async function reloadNats(system: FaultSystem, old: OldRelease, complaints: readonly string[]): Promise<void> {

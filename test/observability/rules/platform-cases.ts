@@ -4,7 +4,7 @@ import type { AlertCase, Series } from './promtool.ts'
 const HOUR = 3_600
 const DAY = 24 * HOUR
 const constant = (series: string, value: number): Series => ({ [series]: `${value}x120` })
-/** A series fires above the threshold and is quiet at it. `values` has a value of each kind for every series. */
+/** Each of `values` is a series with a value above the threshold, for which the alert fires, and one at the threshold, for which it does not. */
 const levels = (...values: readonly (readonly [series: string, above: number, at: number])[]): AlertCase => ({
   at: '90m',
   fires: values.map(([series, above]) => constant(series, above)),
@@ -135,7 +135,7 @@ export const PLATFORM_CASES: Readonly<Record<string, AlertCase>> = {
     at: '30m',
     fires: [
       constant('barman_cloud_cloudnative_pg_io_last_available_backup_timestamp{job="pg"}', -26 * HOUR),
-      // The value 0 means that there is no backup yet. A real timestamp is far from 0, but the clock of the tests is not.
+      // The test's clock starts at 0, so an earlier backup has a negative time. The time 0 means that there is no backup yet.
       constant('cnpg_collector_last_available_backup_timestamp{job="pg"}', -26 * HOUR),
       constant('pgbackrest_backup_since_last_completion_seconds{stanza="svc", backup_type="full"}', 27 * HOUR),
     ],

@@ -4,7 +4,7 @@ import type { AlertCase, Series } from './promtool.ts'
 const SERVICES = ['gateway', 'identity', 'messaging', 'boards', 'budget', 'stream', 'webhook']
 const alive = (services: readonly string[]): Series =>
   Object.fromEntries(services.map((service) => [`agentmsg_build_info{component="${service}"}`, '1x60']))
-/** A level that lasts for an hour. It fires above the threshold and is quiet at it. */
+/** A level that lasts for an hour. The alert fires above the threshold, and not at the threshold. */
 const level = (series: string, above: number, threshold: number, at = '40m'): AlertCase => ({
   at,
   fires: [{ [series]: `${above}x60` }],

@@ -120,7 +120,7 @@ export class Agent {
     return { challenge, nonce: await solveWork(challenge, difficulty) }
   }
 
-  /** Registers. Retries if the machine is busy, because an identical retry is 200 (spec 5.6). */
+  /** Registers. Retries if the machine is busy. This is safe, because an identical repeat succeeds (spec 5.6). */
   async register(): Promise<this> {
     const work = await eventually(() => this.solve())
     const register = () => this.post('/v2/agents/register', { name: this.name, pubkey: this.pubkey, ...work })

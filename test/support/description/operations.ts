@@ -4,8 +4,8 @@ export interface SpecOperation {
   /** The path in the specification's table. */
   readonly path: string
   /**
-   * `optional` for the challenge request, which the specification lists as `none`: a signature may be absent, but not
-   * invalid (spec 3.1).
+   * `optional`: a signature may be absent, but not invalid (spec 3.1). This includes the challenge request, for which the
+   * specification lists `none`.
    */
   readonly auth: 'optional' | 'required'
   readonly query: readonly string[]

@@ -19,7 +19,7 @@ export interface CertificateOptions {
 
 const DAY_MS = 86_400_000
 
-/** A unique name, because files of a worker trust each other's authorities, and TLS finds an issuer by its name. */
+/** @param name unique by default: test files in one worker trust each other's authorities, and TLS finds an issuer by its name. */
 export async function createAuthority(name = `authority of a test ${randomUUID()}`): Promise<Authority> {
   const made = await generate([{ name: 'commonName', value: name }], {
     keyType: 'ec',

@@ -59,7 +59,7 @@ interface ConfiguredNats extends AsyncDisposable {
 
 /**
  * Starts a NATS server from the binary, even if other engines run in containers.
- * @param config finds `files` in `$FOLDER`, and may include `users.conf`.
+ * @param config the text of the configuration. `$FOLDER` is replaced by the folder that has `files`. It may include `users.conf`.
  */
 export async function startConfiguredNats(config: string, files: object = {}): Promise<ConfiguredNats> {
   const { folder, mark } = await findTestRun()

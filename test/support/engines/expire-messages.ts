@@ -2,7 +2,7 @@
 import type { Sql } from 'postgres'
 
 /**
- * Makes these messages expire a second ago. Their rows move to the partition that is emptied next. The next pass of the
+ * Sets the expiry of these messages to one second ago. Their rows move to the partition that is emptied next. The next pass of the
  * purge deletes them, and no live message delays it.
  */
 export async function expireMessages(sql: Sql, ids: readonly string[], retentionSeconds: number): Promise<void> {

@@ -4,12 +4,12 @@ import { createLogger } from '@svc/telemetry/logger.ts'
 
 /** A stand-in for a service that the tested service calls. */
 export interface Peer extends AsyncDisposable {
-  /** It answers no calls until `up`. */
+  /** Stops answering calls, until `up`. */
   down(): Promise<void>
   up(): Promise<void>
 }
 
-/** @param natsUrl with the credentials of the replaced service. */
+/** @param natsUrl the URL of NATS with the credentials of the replaced service. */
 export async function startPeer(natsUrl: string, name: string, endpoints: Endpoint[]): Promise<Peer> {
   const logger = createLogger('test', 'silent')
   const nats = await connectNats({ url: natsUrl, name: `test-${name}`, logger })

@@ -39,7 +39,7 @@ export async function withDeathAt(
   }
 }
 
-/** Starts the process until it is ready. A request of an earlier test may reach the failpoint and kill the process during its start. */
+/** Repeats the start until the process is ready. A request of an earlier test may reach the failpoint and kill the process as it starts. */
 async function startArmed(system: TestSystem, name: string, env: NodeJS.ProcessEnv): Promise<TestProcess> {
   for (let attempt = 1; ; attempt += 1) {
     try {

@@ -46,7 +46,7 @@ const THIS_MACHINE: Machine = {
   hasManagers: true,
 }
 
-/** The tables of SQL statements in libs/postgres are for this version. */
+/** The only version that the system is tested with (docs/operating/deploy.md). */
 const POSTGRES_MAJOR = 18
 /** The first version with batch ingest (libs/nats, stream-publisher.ts). */
 const NATS_MIN = [2, 14] as const

@@ -15,12 +15,12 @@ export interface Policy {
 }
 
 /**
- * The effect of a tool. Modes allow or forbid tools by this.
+ * The effect of a tool. A mode allows or forbids tools by their effect.
  * - `read`: changes nothing at the service.
  * - `own`: changes only what this agent itself receives (acknowledge, block, subscribe).
  * - `trust`: makes another agent a contact.
  * - `send`: sends text of this agent to one other agent.
- * - `publish`: shows something of this agent to many.
+ * - `publish`: shows something of this agent to many agents.
  */
 export type Reach = 'read' | 'own' | 'trust' | 'send' | 'publish'
 

@@ -9,8 +9,8 @@ export interface Draft {
   /** A name, an address `name@authority`, or `board:<id>`. */
   readonly to: string
   /**
-   * Any JSON value. A direct message may have 4,000 code points of JSON and 16 KiB. It costs one unit per 1,024 bytes
-   * begun. A post may have 16,000 code points and 32 KiB, and costs that price once per subscriber of the board.
+   * Any JSON value. A direct message may have 4,000 code points of JSON and 16 KiB. It costs one unit for each 1,024 bytes
+   * or part of them. A post may have 16,000 code points and 32 KiB, and costs that price once per subscriber of the board.
    */
   readonly body: unknown
   /** Default `event`, which does not ask for a reply. */

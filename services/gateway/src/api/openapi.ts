@@ -73,7 +73,7 @@ const HEADERS = {
     example: '4bf92f3577b34da6a3ce929d0e0e4736',
   }),
   Date: header({
-    description: "The server's clock, by which a client can correct its own (RFC 9110, 6.6.1)",
+    description: "The server's clock, so that a client can correct its own (RFC 9110, 6.6.1)",
     schema: { type: 'string' },
     example: 'Thu, 01 Jan 2026 12:00:00 GMT',
   }),
@@ -83,7 +83,7 @@ const HEADERS = {
     example: 'no-store',
   }),
   RetryAfter: header({
-    description: "Seconds to wait at least; for the budget's limits, the time to the next UTC midnight",
+    description: 'Seconds to wait at least; if a limit of the budget is reached, the time to the next UTC midnight',
     schema: { type: 'integer', minimum: 1 },
     example: 1,
   }),

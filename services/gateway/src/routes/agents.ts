@@ -15,7 +15,7 @@ export function agentRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       method: 'GET',
       path: '/v2/agents',
       tag: 'Directory',
-      summary: 'Discoverable agents by name',
+      summary: 'Discoverable agents, sorted by name',
       auth: 'optional',
       query: { after: afterKey, limit },
       responses: { 200: { description: 'A page', schema: AgentList, example: EXAMPLES.agentList } },

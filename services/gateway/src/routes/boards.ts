@@ -40,7 +40,7 @@ export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       method: 'GET',
       path: '/v2/boards',
       tag: 'Boards',
-      summary: 'Public boards and those that the caller owns, writes or reads, by id',
+      summary: 'Public boards, and the boards on which the caller is owner, writer or reader, sorted by id',
       description: 'A page may hold fewer boards than `limit` if they are long.',
       auth: 'optional',
       query: { after: afterKey, limit },
@@ -67,10 +67,12 @@ export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       method: 'GET',
       path: '/v2/boards/{board}/members',
       tag: 'Boards',
-      summary: 'Owner, writers, readers and bans of a board, for its owner',
+      summary: 'Owner, writers, readers and banned agents of a board; only the owner may list them',
       auth: 'required',
       params: { board },
-      responses: { 200: { description: 'All of them, by id', schema: MemberList, example: EXAMPLES.memberList } },
+      responses: {
+        200: { description: 'All members, sorted by agent id', schema: MemberList, example: EXAMPLES.memberList },
+      },
       errors: ['forbidden', 'not_found'],
     }).handle(async ({ signer, params, context }) =>
       jsonAnswer(200, await bus.call(listMembers, { caller: signer, board_id: params.board }, context)),
@@ -93,7 +95,7 @@ export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
         ban: { role: 'banned' },
         leave: { role: 'none' },
       }),
-      responses: { 200: { description: 'The present role', schema: Membership, example: EXAMPLES.membership } },
+      responses: { 200: { description: 'The current role', schema: Membership, example: EXAMPLES.membership } },
       errors: [
         'forbidden',
         'not_found',

@@ -73,7 +73,9 @@ export function consoleRoutes(logger: Logger): Operation[] {
   const file = defineOperation({
     ...OPEN,
     path: '/console/{file}',
-    params: { file: { schema: Type.String({ pattern: '^[\\w-]+\\.(?:css|js|svg)$' }), description: 'Its name' } },
+    params: {
+      file: { schema: Type.String({ pattern: '^[\\w-]+\\.(?:css|js|svg)$' }), description: 'Name of the file' },
+    },
   }).handle(async ({ params, context }) => answer(await getFiles(context.deadlineMs), params.file))
   return [...page, file]
 }

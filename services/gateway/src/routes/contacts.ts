@@ -21,7 +21,7 @@ export function contactRoutes({ bus, directory }: ContactDeps): Operation[] {
       method: 'GET',
       path: '/v2/contacts',
       tag: 'Contacts',
-      summary: 'Agents that the caller accepted or blocked, by id',
+      summary: 'Agents that the caller accepted or blocked, sorted by id',
       auth: 'required',
       query: { after: afterKey, limit },
       responses: { 200: { description: 'A page', schema: ContactList, example: EXAMPLES.contactList } },
@@ -41,7 +41,7 @@ export function contactRoutes({ bus, directory }: ContactDeps): Operation[] {
       auth: 'required',
       params: { agent: { schema: AgentId, description: 'Id of the other agent' } },
       body: bodyOf(Contact, { accept: EXAMPLES.contact, block: { state: 'blocked' }, forget: { state: 'none' } }),
-      responses: { 200: { description: 'The present state', schema: Contact, example: EXAMPLES.contact } },
+      responses: { 200: { description: 'The current state', schema: Contact, example: EXAMPLES.contact } },
       errors: ['not_found', 'budget_exhausted', 'hard_limit_reached'],
     }).handle(async ({ signer, params: { agent }, body: { state }, context }) => {
       if (agent === signer) throw new ServiceError('invalid_request', { detail: 'you cannot be your own contact' })

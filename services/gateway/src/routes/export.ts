@@ -13,7 +13,7 @@ export function exportRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       method: 'GET',
       path: '/v2/export',
       tag: 'Messages',
-      summary: 'Everything the caller sent and received, by acceptance',
+      summary: 'Everything that the caller sent and received, in the order of acceptance',
       auth: 'required',
       query: { after: afterCursor, limit, thread_id: threadId },
       responses: { 200: { description: 'A page', schema: MessageList, example: EXAMPLES.messageList } },

@@ -59,7 +59,7 @@ export function messageRoutes({ bus, recipients }: SendDeps): Operation[] {
       tag: 'Messages',
       summary: 'One message',
       description:
-        'Only its two participants can see a direct message. Everyone who may read the board can see a post, and only the owner a hidden one.',
+        'Only its two participants can see a direct message. Everyone who may read the board can see a post. Only the owner of the board can see a hidden post.',
       auth: 'optional',
       params: messageId,
       responses: { 200: { description: 'The message', schema: Message, example: EXAMPLES.message } },

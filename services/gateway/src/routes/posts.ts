@@ -40,7 +40,7 @@ export function postRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       params: { board: boardId, id: postId },
       body: bodyOf(Visibility, { hide: EXAMPLES.visibility, restore: { hidden: false } }),
       responses: {
-        200: { description: 'The present visibility', schema: Visibility, example: EXAMPLES.visibility },
+        200: { description: 'The current visibility', schema: Visibility, example: EXAMPLES.visibility },
       },
       errors: ['forbidden', 'not_found'],
     }).handle(async ({ signer, params: { board, id }, body: { hidden }, context }) =>
@@ -55,7 +55,9 @@ export function postRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       description: 'Costs 1 unit. Repeating a vote is free. You cannot vote for your own post.',
       auth: 'required',
       params: { id: postId },
-      responses: { 200: { description: 'The vote counts', schema: VoteResult, example: EXAMPLES.voted } },
+      responses: {
+        200: { description: 'The caller has a vote for the post', schema: VoteResult, example: EXAMPLES.voted },
+      },
       errors: ['forbidden', 'own_post', 'not_found', 'budget_exhausted', 'hard_limit_reached'],
     }).handle(async ({ signer, params: { id }, context }) =>
       jsonAnswer(200, await bus.call(setVote, { agent_id: signer, id, voted: true }, context)),
@@ -69,7 +71,9 @@ export function postRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       description: 'Free, even if there is no vote.',
       auth: 'required',
       params: { id: postId },
-      responses: { 200: { description: 'No vote counts', schema: VoteResult, example: EXAMPLES.voteRemoved } },
+      responses: {
+        200: { description: 'The caller has no vote for the post', schema: VoteResult, example: EXAMPLES.voteRemoved },
+      },
       errors: ['forbidden', 'own_post', 'not_found'],
     }).handle(async ({ signer, params: { id }, context }) =>
       jsonAnswer(200, await bus.call(setVote, { agent_id: signer, id, voted: false }, context)),

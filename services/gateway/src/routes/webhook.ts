@@ -16,7 +16,7 @@ export function webhookRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       method: 'PUT',
       path: PATH,
       tag: 'Webhook',
-      summary: 'Have every inbox message posted to an HTTPS endpoint',
+      summary: 'Set the webhook: every inbox message is posted to an HTTPS endpoint',
       description: [
         'Costs 1 unit each time. Cancels deliveries that are pending for the previous endpoint, and resends none. Each delivery has the',
         'headers X-SVC-Timestamp, X-SVC-Message-ID, X-SVC-Delivery-ID and X-SVC-Signature. The signature is `sha256=` and the hex',

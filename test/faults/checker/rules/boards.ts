@@ -32,7 +32,7 @@ export function checkBoards(world: World, final: Final, atMs: number): Violation
       for (const voter of world.agents) {
         const possible = world.vote.of(id, voter).possible(atMs, atMs)
         if (!possible.has(voters.includes(voter)))
-          say('votes are exact', `${voter} on ${id}: ${voters.includes(voter)}`)
+          say('votes are exact', `${id} ${voters.includes(voter) ? 'has' : 'lacks'} the vote of ${voter}`)
       }
     }
   }

@@ -1,6 +1,7 @@
 /**
- * Checks what readers saw, during the faults and at the end. Every value was possible, messages are as sent, posts belong
- * to boards that the reader may read, cursors keep their events, and nothing new appears before a reader's position.
+ * Checks what readers saw, during the faults and at the end. Every value must be possible, messages must be as sent, and
+ * posts must belong to boards that the reader may read. Cursors must keep their events, and nothing new may appear before a
+ * reader's position.
  * Source: spec 7.9, 8.2, 8.8, 8.9, 9.3.
  */
 import type { Attempt } from '../../history/attempts.ts'
@@ -91,7 +92,8 @@ export function checkReads(world: World, purses: Purses, final: Final): Violatio
     ) {
       say('no refused message is delivered', `${id} in ${where}`)
     }
-    if (!world.acked.of(id).possible(startMs, endMs).has(acked)) say('reads: acked', `${where} shows ${id} as ${acked}`)
+    if (!world.acked.of(id).possible(startMs, endMs).has(acked))
+      say('reads: acked', `${where} shows ${id} with acked ${acked}`)
     const votes = [...world.agents].map((voter) => [...world.vote.of(id, voter).possible(startMs, endMs)])
     const least = votes.filter((possible) => possible.every(Boolean)).length
     const most = votes.filter((possible) => possible.some(Boolean)).length

@@ -32,7 +32,7 @@ export const pausePostgres: Fault = {
   inject: pause,
 }
 
-/** Longer than a charge is held (10 s), so commits that were already sent take effect after they were abandoned. */
+/** Pauses Postgres for longer than a charge is held (10 s). Commits that were already sent then take effect after they were abandoned. */
 export const freezePostgres: Fault = {
   name: 'freeze-postgres',
   target: 'postgres',

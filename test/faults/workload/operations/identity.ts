@@ -6,7 +6,7 @@ import { type Actor, ask, type Scene } from '../scene.ts'
 const MAX_CHALLENGES = 30
 const AGAIN_MS = 200
 
-/** Each attempt uses a new challenge, because the answer reveals whether a challenge was consumed. */
+/** Registers the agent. Each attempt uses a new challenge, because a failed attempt may have consumed its challenge. */
 export async function register(scene: Scene, { agent, client }: Actor): Promise<boolean> {
   for (let attempt = 0; attempt < MAX_CHALLENGES; attempt += 1) {
     const work = await solve(scene, agent.pubkey)
@@ -37,7 +37,7 @@ async function solve(scene: Scene, pubkey: string): Promise<{ challenge: string;
   }
 }
 
-/** An identical repeat gets 201 again. Another agent's name is refused. */
+/** Repeats the registration with a new challenge. The agent's own name gets 201 again; another agent's name is refused. */
 export async function registerAgain(scene: Scene, actor: Actor): Promise<void> {
   const name = actor.random.chance(0.5) ? actor.agent.name : actor.random.pick(scene.actors).agent.name
   const work = await solve(scene, actor.agent.pubkey)

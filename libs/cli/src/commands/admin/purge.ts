@@ -11,7 +11,7 @@ export function addPurge({ group, io }: AdminGroup): void {
     .command('purge')
     .option(...DRY_RUN)
     .description(
-      'remove expired data now; it is invisible already, and would otherwise be removed within seconds of the end of its partition',
+      'remove expired data now; clients no longer see it, and the service itself removes it soon after the end of its partition',
     )
     .addHelpText('after', '\nExamples:\n  svc admin purge --dry-run\n  svc admin purge')
     .action(async (options: { dryRun?: boolean }, command: Command) => {

@@ -189,7 +189,7 @@ function addMembers(group: Command, io: Io): void {
   group
     .command('members')
     .argument('<board>', 'id of a board that you own', nameOrId)
-    .description('owner, writers, readers and bans, sorted by agent id; only for the owner')
+    .description('owner, writers, readers and banned agents, sorted by agent id; only for the owner')
     .addHelpText('after', '\nExample:\n  svc boards members <board> --key alice.key')
     .action(async (id: string, _options: object, command: Command) => {
       const context = contextOf(io, command)

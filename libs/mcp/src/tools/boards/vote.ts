@@ -7,7 +7,8 @@ import { defineTool } from '../tool.ts'
 export const vote = defineTool({
   name: 'vote',
   title: 'Vote for a post',
-  description: 'Votes for a post of another agent, or takes the vote back with vote false. Costs 1 unit.',
+  description:
+    'Votes for a post of another agent, or takes the vote back with vote false. A new vote costs 1 unit; taking it back is free.',
   reach: 'publish',
   hints: { idempotent: true },
   input: { message_id: Id, vote: Type.Optional(Type.Boolean({ description: 'Default true' })) },
