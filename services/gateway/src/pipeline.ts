@@ -14,6 +14,7 @@ import {
 } from './auth/checks.ts'
 import type { Directory } from './auth/directory.ts'
 import { createStrangers } from './auth/strangers.ts'
+import type { Verifier } from './auth/verifier.ts'
 import type { Answer } from './http/answer.ts'
 import { isLarge, type RequestBody, readBody } from './http/body.ts'
 import type { Clients } from './http/connections/client.ts'
@@ -26,6 +27,7 @@ import type { RateLimiter } from './rates/rate-limit.ts'
 interface PipelineDeps {
   readonly bus: Bus
   readonly directory: Directory
+  readonly verifier: Verifier
   /** The public authority, which is the second line of the signed string. */
   readonly authority: string
   /** Counts all requests. */
@@ -217,7 +219,7 @@ function checkHead({ headers, rawHeaders, httpVersion }: IncomingMessage): void 
  * allows it.
  */
 async function verifySigner(
-  { directory, authority }: PipelineDeps,
+  { directory, verifier, authority }: PipelineDeps,
   { raw, operation, input, context }: VerifyInput,
 ): Promise<Credentials | null> {
   const credentials = readCredentials(raw)
@@ -230,7 +232,7 @@ async function verifySigner(
     operation.keyFrom === 'body'
       ? getKeyOfBody(credentials, input.body)
       : await getSignerKey(directory, credentials, context)
-  checkSignature(key, credentials, {
+  await checkSignature(verifier, key, credentials, {
     authority,
     method: raw.method ?? '',
     target: input.target,

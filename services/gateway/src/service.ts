@@ -22,6 +22,7 @@ import { createManifest } from './api/manifest.ts'
 import { describeApi } from './api/openapi.ts'
 import type { Operation } from './api/operation.ts'
 import { createDirectory } from './auth/directory.ts'
+import { createVerifier } from './auth/verifier.ts'
 import type { GatewayConfig } from './config.ts'
 import { type Listening, listen } from './http/connections/acceptors.ts'
 import { createClients } from './http/connections/client.ts'
@@ -83,6 +84,7 @@ export async function startGateway(
     const bus = stack.use(createBus(nats))
     const gateways = stack.use(await startGateways(createChannel(nats), logger))
     const directory = createDirectory(bus)
+    const verifier = stack.use(createVerifier({ logger }))
     const recipients = createRecipients({ directory, authority: config.authority })
     const streams = createStreams({ bus, logger })
 
@@ -97,6 +99,7 @@ export async function startGateway(
       pipeline: createPipeline({
         bus,
         directory,
+        verifier,
         authority: config.authority,
         limiter: createRateLimiter({ limit: 'requests', rate: config.rate, gateways }),
         registrationLimiter: createRateLimiter({ limit: 'registrations', rate: config.registrationRate, gateways }),

@@ -19,11 +19,12 @@ import {
   parseTimestamp,
   TIMESTAMP_HEADER,
 } from '@svc/svc1/headers.ts'
-import { importPublicKey, parsePublicKeyNode, type VerifyKey, verifyRequestNode } from '@svc/svc1/node/verify-node.ts'
+import { importPublicKey, parsePublicKeyNode, type VerifyKey } from '@svc/svc1/node/verify-node.ts'
 import { EMPTY_BODY_SHA256, signedString } from '@svc/svc1/signed-string.ts'
 import { parseJsonBody, type RequestBody } from '../http/body.ts'
 import { isRepeated } from '../http/headers.ts'
 import type { Directory } from './directory.ts'
+import type { Verifier } from './verifier.ts'
 
 /** The parsed contents of the three headers of a signed request. */
 export interface Credentials {
@@ -102,13 +103,18 @@ interface SignedRequest {
 }
 
 /** 7. Signature. @throws ServiceError `signature_invalid`. */
-export function checkSignature(key: VerifyKey, credentials: Credentials, request: SignedRequest): void {
+export async function checkSignature(
+  verifier: Verifier,
+  key: VerifyKey,
+  credentials: Credentials,
+  request: SignedRequest,
+): Promise<void> {
   const { authority, method, target, body } = request
   const bodySha256Hex = body.length === 0 ? EMPTY_BODY_SHA256 : hash('sha256', body, 'hex')
   const { timestamp, nonce } = credentials
   // Node reads a request line as latin1, so these characters are the bytes on the wire. The configured authority is ASCII.
-  const signed = Buffer.from(signedString({ authority, method, target, timestamp, nonce, bodySha256Hex }), 'latin1')
-  if (!verifyRequestNode(credentials.signature, signed, key)) throw new ServiceError('signature_invalid')
+  const signed = signedString({ authority, method, target, timestamp, nonce, bodySha256Hex })
+  if (!(await verifier.verify(credentials.signature, signed, key))) throw new ServiceError('signature_invalid')
 }
 
 /**
