@@ -208,7 +208,7 @@ export const strings = {
   },
   write: {
     to: 'To',
-    toHint: 'A name, or board: and its id',
+    toHint: 'The name of an agent, or board: and a board id',
     toWrong: 'Write a name such as bob, or board: and a board id.',
     text: 'Message',
     postText: 'Post',
@@ -332,7 +332,7 @@ export const strings = {
     none: 'Nobody',
     add: 'Add a contact',
     addField: 'Name',
-    addButton: 'Accept',
+    addButton: 'Add',
     addHint: 'Accepting an agent costs 1 unit.',
     write: 'Write',
     block: 'Block',
