@@ -77,6 +77,7 @@ export async function exportKey(page: Page): Promise<AgentKey> {
   await button(page, settings.exportKey).click()
   const downloading = page.waitForEvent('download')
   await button(page, settings.exportKeyButton).click()
+  await page.getByText(settings.keyExported).waitFor()
   return parseKey(await readFile(await (await downloading).path(), 'utf8'))
 }
 

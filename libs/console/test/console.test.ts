@@ -93,7 +93,8 @@ describe('two windows', () => {
     await checkScreen(alice)
     const resume = await stage.suspendWork(alice, 0.25)
     await acts.createAgent(alice, 'alice')
-    await alice.getByText(strings.start.working(25)).waitFor()
+    await alice.getByText(strings.start.registering('alice')).waitFor()
+    await alice.locator('progress[value="25"]').waitFor()
     await checkScreen(alice)
     await alice.getByRole('button', { name: strings.cancel, exact: true }).click()
     await eventually(() => expect(alice?.workers()).toEqual([]))
@@ -200,7 +201,7 @@ describe('two windows', () => {
   )
 })
 
-test('a second agent in the same browser begins in its own inbox', SLOW, async () => {
+test('a second agent in the same browser begins in its own inbox, and a lock ends its notices', SLOW, async () => {
   const page = windowOf(alice)
   const chooser = page.getByRole('button', { name: new RegExp(`^${strings.agents.open}`) })
   await acts.goTo(page, 'settings')
@@ -213,6 +214,11 @@ test('a second agent in the same browser begins in its own inbox', SLOW, async (
   await checkScreen(page)
   await page.getByRole('dialog').getByRole('button').filter({ hasText: 'alice' }).click()
   await chooser.filter({ hasText: 'alice' }).waitFor()
+  const advice = page.getByText(strings.start.exportAdvice)
+  await advice.waitFor()
+  await page.getByRole('button', { name: strings.agents.lock, exact: true }).click()
+  await advice.waitFor({ state: 'detached' })
+  await acts.unlock(page)
   await acts.waitForState(page, 'live')
 })
 
