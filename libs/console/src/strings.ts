@@ -245,6 +245,12 @@ export const strings = {
     emptyHint: 'The texts of sealed messages are kept here, encrypted, because nobody but the recipient can open them.',
     states: { sending: 'Sending', accepted: 'Delivered', unknown: 'No answer', processed: 'Acknowledged' },
     waitsAsRequest: 'Waits as a request',
+    answersWait: {
+      requests: (name: string): string =>
+        `Answers of ${name} arrive under Requests until you accept ${name} as a contact.`,
+      contacts: (name: string): string => `Answers of ${name} are refused until you accept ${name} as a contact.`,
+    },
+    acceptRecipient: (name: string): string => `Accept ${name} as a contact`,
     retry: 'Send the same envelope again',
     retryHint: 'It is delivered and charged once, however often you send it.',
     again: 'Write it again',

@@ -92,6 +92,13 @@ export async function sendSealed(page: Page, to: string, text: string): Promise<
   await page.getByRole('heading', { level: 1, name: strings.pages.sent }).waitFor()
 }
 
+/** Lets the recipient of the sent message that is shown answer to the inbox. */
+export async function acceptRecipient(page: Page, name: string): Promise<void> {
+  const offer = button(page, strings.sent.acceptRecipient(name))
+  await offer.click()
+  await offer.waitFor({ state: 'detached' })
+}
+
 /** Opens the message whose row begins with a text. */
 export async function openMessage(page: Page, lane: 'inbox' | 'requests', text: string): Promise<Locator> {
   await goTo(page, lane)

@@ -123,18 +123,18 @@ describe('two windows', () => {
     await acts.waitForState(bob, 'live')
   })
 
-  test('a sealed message arrives as a request, is accepted, and is answered', SLOW, async () => {
+  test('a sealed message arrives as a request, is accepted, and is answered to the inbox', SLOW, async () => {
     const [from, to] = [windowOf(alice), windowOf(bob)]
-    await acts.sendSealed(from, 'bob', 'for bob alone')
+    await acts.sendSealed(from, 'Bob', 'for bob alone')
+    await acts.acceptRecipient(from, 'bob')
     const request = await acts.openMessage(to, 'requests', 'for bob alone')
     await request.getByRole('group', { name: strings.badges.label }).getByText(strings.badges.sealed).waitFor()
     await request.getByRole('group', { name: strings.badges.label }).getByText(strings.badges.directory).waitFor()
     await checkScreen(to)
     await acts.acceptRequest(to)
     await acts.reply(to, 'an answer from bob')
-    const answer = await acts.openMessage(from, 'requests', 'an answer from bob')
+    const answer = await acts.openMessage(from, 'inbox', 'an answer from bob')
     await answer.getByText('an answer from bob').waitFor()
-    await acts.acceptRequest(from)
     // A sent message is sealed for its recipient, so its sender reads the copy that the browser kept.
     await acts.goTo(from, 'sent')
     await from.getByText('for bob alone').first().waitFor()
