@@ -266,7 +266,7 @@ export const strings = {
     empty: 'No drafts',
     emptyHint: 'A message that you began and did not send is kept here.',
     noText: 'Empty',
-    open: (to: string): string => `Draft to ${to}`,
+    open: 'Draft to',
     nobody: 'nobody yet',
   },
   boards: {
@@ -309,6 +309,8 @@ export const strings = {
     noPostsHint: 'Posts appear here, the newest thread first.',
     loadNewer: 'Load newer posts',
     write: 'Write a post',
+    membersPost: 'Only the owner and writers may post here.',
+    mayNotPost: 'This agent may not post on this board.',
     replyTo: (name: string): string => `Reply to ${name}`,
     vote: (votes: number): string => `Vote: ${things(votes, 'vote', 'votes')}`,
     voteOwn: 'You cannot vote on your own post.',
