@@ -77,6 +77,7 @@ export async function exportKey(page: Page): Promise<AgentKey> {
   await button(page, settings.exportKey).click()
   const downloading = page.waitForEvent('download')
   await button(page, settings.exportKeyButton).click()
+  await page.getByText(settings.keyExported).waitFor()
   return parseKey(await readFile(await (await downloading).path(), 'utf8'))
 }
 
@@ -89,6 +90,13 @@ export async function sendSealed(page: Page, to: string, text: string): Promise<
   if (!(await seal.isChecked())) await seal.check()
   await button(page, write.send).click()
   await page.getByRole('heading', { level: 1, name: strings.pages.sent }).waitFor()
+}
+
+/** Lets the recipient of the sent message that is shown answer to the inbox. */
+export async function acceptRecipient(page: Page, name: string): Promise<void> {
+  const offer = button(page, strings.sent.acceptRecipient(name))
+  await offer.click()
+  await offer.waitFor({ state: 'detached' })
 }
 
 /** Opens the message whose row begins with a text. */

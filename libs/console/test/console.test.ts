@@ -93,7 +93,8 @@ describe('two windows', () => {
     await checkScreen(alice)
     const resume = await stage.suspendWork(alice, 0.25)
     await acts.createAgent(alice, 'alice')
-    await alice.getByText(strings.start.working(25)).waitFor()
+    await alice.getByText(strings.start.registering('alice')).waitFor()
+    await alice.locator('progress[value="25"]').waitFor()
     await checkScreen(alice)
     await alice.getByRole('button', { name: strings.cancel, exact: true }).click()
     await eventually(() => expect(alice?.workers()).toEqual([]))
@@ -122,18 +123,18 @@ describe('two windows', () => {
     await acts.waitForState(bob, 'live')
   })
 
-  test('a sealed message arrives as a request, is accepted, and is answered', SLOW, async () => {
+  test('a sealed message arrives as a request, is accepted, and is answered to the inbox', SLOW, async () => {
     const [from, to] = [windowOf(alice), windowOf(bob)]
-    await acts.sendSealed(from, 'bob', 'for bob alone')
+    await acts.sendSealed(from, 'Bob', 'for bob alone')
+    await acts.acceptRecipient(from, 'bob')
     const request = await acts.openMessage(to, 'requests', 'for bob alone')
     await request.getByRole('group', { name: strings.badges.label }).getByText(strings.badges.sealed).waitFor()
     await request.getByRole('group', { name: strings.badges.label }).getByText(strings.badges.directory).waitFor()
     await checkScreen(to)
     await acts.acceptRequest(to)
     await acts.reply(to, 'an answer from bob')
-    const answer = await acts.openMessage(from, 'requests', 'an answer from bob')
+    const answer = await acts.openMessage(from, 'inbox', 'an answer from bob')
     await answer.getByText('an answer from bob').waitFor()
-    await acts.acceptRequest(from)
     // A sent message is sealed for its recipient, so its sender reads the copy that the browser kept.
     await acts.goTo(from, 'sent')
     await from.getByText('for bob alone').first().waitFor()
@@ -200,19 +201,24 @@ describe('two windows', () => {
   )
 })
 
-test('a second agent in the same browser begins in its own inbox', SLOW, async () => {
+test('a second agent in the same browser begins in its own inbox, and a lock ends its notices', SLOW, async () => {
   const page = windowOf(alice)
   const chooser = page.getByRole('button', { name: new RegExp(`^${strings.agents.open}`) })
   await acts.goTo(page, 'settings')
   await chooser.click()
   await page.getByRole('button', { name: strings.agents.add, exact: true }).click()
-  await page.getByLabel(strings.start.name, { exact: true }).fill('second')
+  await page.getByLabel(strings.start.name, { exact: true }).fill('Second Agent')
   await page.getByRole('button', { name: strings.start.createButton, exact: true }).click()
   await acts.waitForInbox(page)
-  await chooser.filter({ hasText: 'second' }).click()
+  await chooser.filter({ hasText: 'second-agent' }).click()
   await checkScreen(page)
   await page.getByRole('dialog').getByRole('button').filter({ hasText: 'alice' }).click()
   await chooser.filter({ hasText: 'alice' }).waitFor()
+  const advice = page.getByText(strings.start.exportAdvice)
+  await advice.waitFor()
+  await page.getByRole('button', { name: strings.agents.lock, exact: true }).click()
+  await advice.waitFor({ state: 'detached' })
+  await acts.unlock(page)
   await acts.waitForState(page, 'live')
 })
 

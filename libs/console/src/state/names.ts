@@ -8,6 +8,11 @@ export function isName(text: string): boolean {
   return NAME.test(text)
 }
 
+/** The name that a person means by a typed text. Names have no capital letters and no spaces (spec 2.8). */
+export function nameFrom(typed: string): string {
+  return typed.toLowerCase().replaceAll(/\s+/g, '-')
+}
+
 /** Whether a text can be the id of a board (spec 2.9). */
 export function isBoardId(text: string): boolean {
   return BOARD_ID.test(text)

@@ -3,6 +3,7 @@ import { computed, effect, signal } from '@preact/signals'
 import { createVault } from '../vault/create-vault.ts'
 import { deriveInWorker } from '../work/work.ts'
 import { createWorkspace, type Workspace } from './agent/workspace.ts'
+import { dismissAll } from './notices.ts'
 import { goTo } from './route.ts'
 
 /** Each tab remembers its own agent, so that two windows can show two agents. An agent id is not secret. */
@@ -44,6 +45,7 @@ export function followVault(): void {
     const [state, agents] = [vault.state.value, vault.agents.value]
     const shown = agents.find(({ agentId }) => agentId === shownId.value) ?? agents[0]
     const open = workspaces.peek()
+    if (state === 'locked') dismissAll()
     if (state !== 'unlocked') {
       for (const one of open.values()) one.close()
       if (open.size > 0) workspaces.value = new Map()

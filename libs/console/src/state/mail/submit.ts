@@ -1,7 +1,7 @@
 import type { SendResult } from '@svc/contracts/resources.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import type { Workspace } from '../agent/workspace.ts'
-import { isBoardId, isName } from '../names.ts'
+import { isBoardId, isName, nameFrom } from '../names.ts'
 import type { Draft } from './drafts.ts'
 
 export type Recipient =
@@ -17,7 +17,8 @@ export function recipientOf(text: string, ownAuthority: string | undefined): Rec
     const id = to.slice(BOARD.length)
     return isBoardId(id) ? { kind: 'board', id } : undefined
   }
-  const [name = '', authority] = to.split('@')
+  const [typed = '', authority] = to.split('@')
+  const name = nameFrom(typed)
   return isName(name) && (authority === undefined || authority === ownAuthority) ? { kind: 'agent', name } : undefined
 }
 

@@ -2,7 +2,7 @@ import type { AssignableRole, BoardDetails, MemberEntry } from '@svc/contracts/r
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { attempt, explain, hasCode } from '../../state/failures.ts'
-import { isName } from '../../state/names.ts'
+import { isName, nameFrom } from '../../state/names.ts'
 import { notify } from '../../state/notices.ts'
 import { strings } from '../../strings.ts'
 import { Choice, Field } from '../parts/field.tsx'
@@ -65,10 +65,11 @@ function AddMember({ onSet }: { onSet: (agentId: string, role: AssignableRole) =
   const [problem, setProblem] = useState<string | undefined>(undefined)
 
   async function add(): Promise<void> {
-    const wanted = who.trim()
-    if (wanted === '') return
+    const id = who.trim()
+    const wanted = nameFrom(id)
+    if (id === '') return
     try {
-      await onSet(isName(wanted) ? (await people.lookUp(wanted)).agentId : wanted, role)
+      await onSet(isName(wanted) ? (await people.lookUp(wanted)).agentId : id, role)
       setWho('')
       setProblem(undefined)
     } catch (error) {

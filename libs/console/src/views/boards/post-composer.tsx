@@ -11,9 +11,9 @@ interface Properties {
   readonly onPosted: () => void
 }
 
-/** Writes a post. Only the service knows whether the agent may post, so a refusal comes after sending. */
+/** Writes a post. The service tells only the owner who the writers are, so a refusal of anyone else comes after sending. */
 export function PostComposer({ board, subscribers, onPosted }: Properties): JSX.Element {
-  const { drafts } = useWorkspace()
+  const { drafts, agentId } = useWorkspace()
   const to = `board:${board.id}`
   const hasDraft = drafts.all.value.some((draft) => draft.to === to && draft.replyTo === undefined)
   const [isWriting, setWriting] = useState(hasDraft)
@@ -23,6 +23,9 @@ export function PostComposer({ board, subscribers, onPosted }: Properties): JSX.
         <button type="button" onClick={() => setWriting(true)}>
           {strings.boards.write}
         </button>
+        {board.posting === 'members' && board.owner !== agentId && (
+          <span class="hint">{strings.boards.membersPost}</span>
+        )}
       </div>
     )
   }

@@ -3,7 +3,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { attempt, explain, hasCode, isAbort } from '../../state/failures.ts'
 import type { Draft } from '../../state/mail/drafts.ts'
 import { isTooLarge, sizeOf } from '../../state/mail/price.ts'
-import { bodyOf, recipientOf, submit } from '../../state/mail/submit.ts'
+import { bodyOf, type Recipient, recipientOf, submit } from '../../state/mail/submit.ts'
 import { notify } from '../../state/notices.ts'
 import { strings } from '../../strings.ts'
 import type { KeptDraft } from '../../vault/agent-store.ts'
@@ -75,8 +75,7 @@ export function Composer(properties: Properties): JSX.Element {
     } catch (error) {
       isDone.current = false
       drafts.save(latest.current)
-      const isNobody = recipient.kind === 'agent' && hasCode(error, 'not_found')
-      if (!isAbort(error)) setProblem(isNobody ? write.noRecipient(recipient.name) : explain(error))
+      if (!isAbort(error)) setProblem(explainRefusal(error, recipient))
     } finally {
       setSending(false)
     }
@@ -155,6 +154,12 @@ function problemOf(text: string, isWrongJson: boolean, isChecked: boolean): stri
   if (!isChecked) return undefined
   if (text === '') return write.noText
   return isWrongJson ? write.jsonWrong : undefined
+}
+
+function explainRefusal(error: unknown, recipient: Recipient): string {
+  if (recipient.kind === 'agent' && hasCode(error, 'not_found')) return write.noRecipient(recipient.name)
+  if (recipient.kind === 'board' && hasCode(error, 'forbidden')) return strings.boards.mayNotPost
+  return explain(error)
 }
 
 /** The draft of an answer that was begun before. */

@@ -10,7 +10,11 @@ const PREVIEW_LENGTH = 160
 
 /** Messages that were begun and not sent. */
 export function DraftsPage(): JSX.Element {
-  const { drafts } = useWorkspace()
+  const { drafts, boards } = useWorkspace()
+  const nameOf = (to: string): string => {
+    const title = boards.all.value?.find(({ id }) => to === `board:${id}`)?.title
+    return title ?? (to === '' ? strings.drafts.nobody : to)
+  }
   const all = drafts.all.value
   return (
     <div class="column">
@@ -19,7 +23,9 @@ export function DraftsPage(): JSX.Element {
       <ul class="cards">
         {all.map(({ id, to, text, changedAtMs }) => (
           <li key={id} class="card-row">
-            <a href={hrefOf('write', id)}>{strings.drafts.open(to === '' ? strings.drafts.nobody : to)}</a>
+            <a href={hrefOf('write', id)}>
+              {strings.drafts.open} <ForeignTitle text={nameOf(to)} />
+            </a>
             <Time seconds={changedAtMs / 1000} />
             <p class="preview">
               <ForeignTitle text={text.slice(0, PREVIEW_LENGTH)} />

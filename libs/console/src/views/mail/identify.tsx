@@ -2,6 +2,7 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Person } from '../../state/agent/people.ts'
 import { explain } from '../../state/failures.ts'
+import { nameFrom } from '../../state/names.ts'
 import { notify } from '../../state/notices.ts'
 import { strings } from '../../strings.ts'
 import { BusyButton } from '../parts/busy-button.tsx'
@@ -25,7 +26,9 @@ export function Identify({ agentId }: { agentId: string }): JSX.Element {
     if (wanted === '' || isBusy) return
     setBusy(true)
     try {
-      const found = wanted.startsWith(KEY_PREFIX) ? await people.pin(wanted) : (await people.lookUp(wanted)).agentId
+      const found = wanted.startsWith(KEY_PREFIX)
+        ? await people.pin(wanted)
+        : (await people.lookUp(nameFrom(wanted))).agentId
       setProblem(found === agentId ? undefined : identify.other(wanted))
     } catch (error) {
       setProblem(explain(error))

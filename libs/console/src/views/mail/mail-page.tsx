@@ -66,6 +66,7 @@ export function MailPage({ lane }: { lane: 'inbox' | 'requests' }): JSX.Element 
           />
         )}
         <ListFoot
+          count={wanted.length}
           unwanted={unwanted.value.size}
           showsIgnored={showsIgnored}
           onShowIgnored={() => setShowsIgnored(!showsIgnored)}
@@ -90,21 +91,21 @@ function NoMessages({ lane, isFiltered }: { lane: 'inbox' | 'requests'; isFilter
 }
 
 interface FootProperties {
+  /** How many messages of this list are loaded, without those left out. */
+  readonly count: number
   readonly unwanted: number
   readonly showsIgnored: boolean
   readonly onShowIgnored: () => void
 }
 
 /** How much is loaded, and what is left out. */
-function ListFoot({ unwanted, showsIgnored, onShowIgnored }: FootProperties): JSX.Element {
+function ListFoot({ count, unwanted, showsIgnored, onShowIgnored }: FootProperties): JSX.Element {
   const { mailbox } = useWorkspace()
   const state = mailbox.state.value
   return (
     <footer class="pane-foot">
       <span class="hint" role="status">
-        {state === 'loading'
-          ? strings.loading
-          : mail.loaded(mailbox.inbox.value.length + mailbox.requests.value.length)}
+        {state === 'loading' ? strings.loading : mail.loaded(count)}
         {state === 'complete' && `, ${mail.thatIsAll}`}
       </span>
       {state !== 'complete' && state !== 'loading' && (

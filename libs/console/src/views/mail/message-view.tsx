@@ -50,7 +50,13 @@ export function MessageView({ message }: { message: Message }): JSX.Element {
       <BodyBox opened={opened} label={isReceived ? mail.body(nameFor(people.known.value, from)) : mail.bodyOwn} />
       <div class="actions">
         {isReceived && (
-          <button type="button" class="primary" aria-expanded={isReplying} onClick={() => setReplying(!isReplying)}>
+          // A request has Accept as its first choice.
+          <button
+            type="button"
+            class={message.lane === 'requests' ? '' : 'primary'}
+            aria-expanded={isReplying}
+            onClick={() => setReplying(!isReplying)}
+          >
             {mail.reply}
           </button>
         )}

@@ -19,7 +19,6 @@ export function RequestBar({ message }: { message: Message }): JSX.Element {
       <div class="actions">
         <BusyButton
           class="primary"
-          title={requests.acceptHint}
           onPress={async () => {
             await contacts.set(from, 'accepted')
             await mailbox.reread(id)
@@ -30,6 +29,9 @@ export function RequestBar({ message }: { message: Message }): JSX.Element {
         >
           {requests.accept}
         </BusyButton>
+        <span class="hint">{requests.acceptHint}</span>
+      </div>
+      <div class="actions">
         <BusyButton
           onPress={async () => {
             await contacts.set(from, 'blocked')
@@ -48,7 +50,6 @@ export function RequestBar({ message }: { message: Message }): JSX.Element {
         >
           {requests.ignore}
         </BusyButton>
-        <span class="hint">{requests.acceptHint}</span>
       </div>
     </div>
   )

@@ -2,7 +2,7 @@ import type { ContactState } from '@svc/contracts/resources.ts'
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { attempt, explain, hasCode } from '../../state/failures.ts'
-import { isName } from '../../state/names.ts'
+import { isName, nameFrom } from '../../state/names.ts'
 import { notify } from '../../state/notices.ts'
 import { goTo } from '../../state/route.ts'
 import { strings } from '../../strings.ts'
@@ -36,7 +36,7 @@ function AddContact(): JSX.Element {
   const [isBusy, setBusy] = useState(false)
 
   async function add(): Promise<void> {
-    const wanted = name.trim()
+    const wanted = nameFrom(name.trim())
     if (isBusy) return
     if (!isName(wanted)) return setProblem(strings.start.nameWrong)
     setBusy(true)

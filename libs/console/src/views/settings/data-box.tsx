@@ -42,6 +42,7 @@ function KeyExport({ onClose }: { onClose: () => void }): JSX.Element {
           class="primary"
           onClick={() => {
             saveFile(`${context.name.value ?? agentId}.key`, vault.exportAgent(agentId))
+            notify(texts.keyExported)
             onClose()
           }}
         >

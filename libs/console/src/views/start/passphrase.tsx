@@ -26,6 +26,8 @@ interface Properties {
 /** Asks twice, because nobody can recover a key behind a mistyped passphrase. */
 export function PassphraseFields({ value, onInput, isChecked }: Properties): JSX.Element {
   const isShort = !isLongEnough(value.first)
+  // The second text is compared only once it is as long as the first, so that nobody is corrected while typing it.
+  const isWrong = value.first !== value.second && (isChecked || value.second.length >= value.first.length)
   return (
     <>
       <Field
@@ -43,7 +45,7 @@ export function PassphraseFields({ value, onInput, isChecked }: Properties): JSX
         autocomplete="new-password"
         value={value.second}
         onInput={(second) => onInput({ ...value, second })}
-        problem={isChecked && !isShort && value.first !== value.second ? start.repeatWrong : undefined}
+        problem={isWrong ? start.repeatWrong : undefined}
       />
     </>
   )

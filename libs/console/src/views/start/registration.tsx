@@ -2,7 +2,8 @@ import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Workspace } from '../../state/agent/workspace.ts'
 import { explain, isAbort } from '../../state/failures.ts'
-import { isName } from '../../state/names.ts'
+import { isName, nameFrom } from '../../state/names.ts'
+import { notify } from '../../state/notices.ts'
 import { wish as asked, type Wish } from '../../state/session.ts'
 import { strings } from '../../strings.ts'
 import { solveInWorker } from '../../work/work.ts'
@@ -10,9 +11,6 @@ import { Field, Switch } from '../parts/field.tsx'
 import { OtherAgents } from './other-agents.tsx'
 
 const { start } = strings
-
-/** Percent of the usual effort, which a long proof of work exceeds; `solved` while the service answers. */
-type Progress = number | 'solved'
 
 /** The name and whether the directory shows it. */
 export function NameFields(properties: {
@@ -26,7 +24,7 @@ export function NameFields(properties: {
       <Field
         label={start.name}
         value={value.name}
-        onInput={(name) => onInput({ ...value, name: name.trim().toLowerCase() })}
+        onInput={(name) => onInput({ ...value, name: nameFrom(name.trimStart()) })}
         hint={start.nameHint}
         problem={isChecked && !isName(value.name) ? start.nameWrong : undefined}
         hasFocus
@@ -47,7 +45,8 @@ export function Registration({ workspace }: { workspace: Workspace }): JSX.Eleme
   const [given] = useState(asked.peek())
   const [wish, setWish] = useState<Wish>(given ?? { name: '', isListed: true })
   const [isChecked, setChecked] = useState(false)
-  const [progress, setProgress] = useState<Progress | undefined>(undefined)
+  /** Percent of the usual effort, which a long proof of work exceeds. */
+  const [progress, setProgress] = useState<number | undefined>(undefined)
   const [problem, setProblem] = useState<string | undefined>(undefined)
   const stop = useRef<AbortController | undefined>(undefined)
 
@@ -63,7 +62,7 @@ export function Registration({ workspace }: { workspace: Workspace }): JSX.Eleme
       await client.register(wish.name, {
         async solve(challenge, difficulty, options) {
           const nonce = await solveInWorker(challenge, difficulty, options)
-          setProgress('solved')
+          setProgress(100)
           return nonce
         },
         signal: control.signal,
@@ -71,6 +70,7 @@ export function Registration({ workspace }: { workspace: Workspace }): JSX.Eleme
       })
       if (wish.isListed) await client.updateSettings({ discoverable: true })
       await workspace.registered(wish.name)
+      notify(start.exportAdvice, 'advice')
     } catch (error) {
       if (!isAbort(error)) setProblem(explain(error))
     } finally {
@@ -95,13 +95,15 @@ export function Registration({ workspace }: { workspace: Workspace }): JSX.Eleme
       }}
     >
       <h1>{start.registerTitle}</h1>
-      <p class="lead">{start.registerLead}</p>
       {progress === undefined ? (
-        <NameFields value={wish} onInput={setWish} isChecked={isChecked} />
+        <>
+          <p class="lead">{start.registerLead}</p>
+          <NameFields value={wish} onInput={setWish} isChecked={isChecked} />
+        </>
       ) : (
         <div class="work" role="status">
-          <p>{progress === 'solved' ? start.registering : start.working(progress)}</p>
-          <progress aria-label={start.progress} value={progress === 'solved' ? 100 : progress} max={100} />
+          <p>{start.registering(wish.name)}</p>
+          <progress aria-label={start.progress} value={progress} max={100} />
         </div>
       )}
       {problem !== undefined && (
