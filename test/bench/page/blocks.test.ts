@@ -20,6 +20,17 @@ test('README.md quotes the figures that docs/performance.md has', () => {
   expect(quoteFigures(README, PAGE)).toBe(README)
 })
 
+test('the quoted figures are found by the names of their columns', () => {
+  const page = `
+| connections |            | accepted/s | of one process | of one with libsodium | of Fastify | p50 ms |
+| ----------- | ---------- | ---------- | -------------- | --------------------- | ---------- | ------ |
+| 64          | the system | 1767       | 0.39           | 0.28                  | 0.056      | 34.59  |`
+  const quoted = quoteFigures(README, page)
+  expect(quoted).toContain('accepts 0.39 times')
+  expect(quoted).toContain('0.056 times as many as Fastify')
+  expect(quoted).toContain('\n35 ms.')
+})
+
 test('each chart that docs/performance.md shows is committed', () => {
   const charts = [...PAGE.matchAll(/\]\((performance\/\S+\.svg)\)/g)].map(([, path]) => `${ROOT}docs/${path}`)
   expect(charts.length).toBeGreaterThan(0)

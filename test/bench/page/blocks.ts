@@ -55,9 +55,12 @@ function readableOf(output: string): string {
  * @throws if the page has no row of the system at 64 connections, or the README has no place for the figures.
  */
 export function quoteFigures(readme: string, page: string): string {
-  const row = /^\| 64 +\| the system +\|(.+)\|$/m.exec(page)?.[1]
-  const [, ofOneProcess, ofFastify, p50Ms] = row?.split('|').map((cell) => cell.trim()) ?? []
-  if (p50Ms === undefined) throw new Error('docs/performance.md has no row "64 | the system"')
+  const lines = page.split('\n')
+  const row = lines.findIndex((line) => /^\| 64 +\| the system +\|/.test(line))
+  if (row === -1) throw new Error('docs/performance.md has no row "64 | the system"')
+  const names = cellsOf(lines.slice(0, row).findLast((line) => line.startsWith('| connections')) ?? '')
+  const figure = (name: string): string => cellsOf(lines[row] ?? '')[names.indexOf(name)] ?? '?'
+  const [ofOneProcess, ofFastify, p50Ms] = [figure('of one process'), figure('of Fastify'), figure('p50 ms')]
   if (!QUOTED.test(readme)) throw new Error('README.md has no place for the figures of docs/performance.md')
   return readme.replace(
     QUOTED,
@@ -69,4 +72,8 @@ ${Math.round(Number(p50Ms))} ms. [docs/performance.md](docs/performance.md) has 
 
 <!-- end of quote -->`,
   )
+}
+
+function cellsOf(row: string): string[] {
+  return row.split('|').map((cell) => cell.trim())
 }
