@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createBatcher } from './batcher.ts'
 
 /** A run that records its batches and waits until it is released. */
@@ -16,6 +16,8 @@ function gatedRun() {
 }
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+afterEach(() => vi.useRealTimers())
 
 describe('a batcher', () => {
   test('the first call runs at once, and later calls share a run', async () => {
@@ -150,5 +152,37 @@ describe('a batcher', () => {
     }
     for (let i = 0; i < 5; i += 1) await turn()
     expect(batches).toEqual(leaves)
+  })
+
+  test('with lingerMs, a run waits that long after its first item, also if the previous run ends earlier', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const { batches, gates, run } = gatedRun()
+    const call = createBatcher({ run, lingerMs: 100 })
+    void call(1)
+    await vi.advanceTimersByTimeAsync(99)
+    void call(2)
+    expect(batches).toEqual([])
+    await vi.advanceTimersByTimeAsync(1)
+    expect(batches).toEqual([[1, 2]])
+    void call(3)
+    gates[0]?.resolve()
+    await vi.advanceTimersByTimeAsync(99)
+    expect(batches).toEqual([[1, 2]])
+    await vi.advanceTimersByTimeAsync(1)
+    expect(batches).toEqual([[1, 2], [3]])
+  })
+
+  test('with lingerMs, a full run starts at once, and the rest waits', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const { batches, gates, run } = gatedRun()
+    const call = createBatcher({ run, lingerMs: 100, maxItems: 2 })
+    for (const item of [1, 2, 3]) void call(item)
+    await turn()
+    expect(batches).toEqual([[1, 2]])
+    gates[0]?.resolve()
+    await vi.advanceTimersByTimeAsync(99)
+    expect(batches).toEqual([[1, 2]])
+    await vi.advanceTimersByTimeAsync(1)
+    expect(batches).toEqual([[1, 2], [3]])
   })
 })

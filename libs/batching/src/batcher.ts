@@ -1,6 +1,6 @@
 /**
- * Natural batching: the first call runs at once. Calls that arrive during a run share the next run. There are no timers, so
- * an idle system adds no latency. Under load, one packet and one commit serve many calls.
+ * Natural batching: the first call runs at once. Calls that arrive during a run share the next run. No timer delays a call
+ * that somebody waits for, so an idle system adds no latency. Under load, one packet and one commit serve many calls.
  */
 import { defineDistribution, defineLevel } from '@svc/telemetry/metrics.ts'
 import { activeTrace, inBatchSpan, isTracing } from '@svc/telemetry/tracing.ts'
@@ -24,6 +24,11 @@ export interface BatcherOptions<Item, Result> {
    * items (`loop`), which groups calls from different sockets.
    */
   turn?: 'microtask' | 'loop'
+  /**
+   * Only for work that nobody waits for: a run starts this long after its first item, or when it is full. Then few runs do the
+   * work of many, and they compete less with the calls that somebody waits for (ADR 30).
+   */
+  lingerMs?: number
   /** The most items that wait. Further calls are rejected with `overloaded()`, because no queue may be unbounded. */
   maxWaiting?: number
   /** The error of a call that is rejected because too many items wait. */
@@ -59,9 +64,11 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   const maxItems = options.maxItems ?? DEFAULT_MAX_ITEMS
   const concurrency = options.concurrency ?? 1
   const maxWaiting = options.maxWaiting ?? DEFAULT_MAX_WAITING
+  const lingerMs = options.lingerMs ?? 0
   let waiting: Pending<Item, Result>[] = []
   let running = 0
   let scheduled = false
+  let timer: NodeJS.Timeout | undefined
   if (name !== undefined) batchWaiting.read(() => [[{ batch: name }, waiting.length]])
 
   return (item) =>
@@ -77,6 +84,10 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   // A run starts at the end of the turn, so that calls made in the same turn share it.
   function schedule(): void {
     if (scheduled || running >= concurrency) return
+    if (lingerMs > 0 && waiting.length < maxItems) {
+      timer ??= setTimeout(start, lingerMs).unref()
+      return
+    }
     scheduled = true
     if (options.turn === 'loop') setImmediate(gather, 0, MAX_GATHERING_TURNS)
     else queueMicrotask(start)
@@ -93,6 +104,8 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
 
   function start(): void {
     scheduled = false
+    clearTimeout(timer)
+    timer = undefined
     if (waiting.length === 0 || running >= concurrency) return
     const batch = takeBatch()
     running += 1

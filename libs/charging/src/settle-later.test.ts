@@ -1,7 +1,10 @@
 import type { Bus } from '@svc/nats/bus.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
-import { expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createSettleLater } from './settle-later.ts'
+
+beforeEach(() => vi.useFakeTimers())
+afterEach(() => vi.useRealTimers())
 
 /** Records the operations of each call, and can make the next calls fail. */
 function setUp() {
@@ -26,25 +29,22 @@ function setUp() {
   }
 }
 
-const turn = () => new Promise((resolve) => setImmediate(resolve))
-
-test('charges that finish while a call is under way share the next call', async () => {
+test('charges that finish within 100 ms are settled in one call', async () => {
   const { calls, settleLater } = setUp()
   settleLater('messaging:1')
-  await Promise.resolve()
+  await vi.advanceTimersByTimeAsync(50)
   settleLater('messaging:2')
-  settleLater('messaging:3')
-  await turn()
-  expect(calls).toEqual([['messaging:1'], ['messaging:2', 'messaging:3']])
+  await vi.advanceTimersByTimeAsync(50)
+  expect(calls).toEqual([['messaging:1', 'messaging:2']])
 })
 
 test('a failed call is left to the resolver, and the next call works', async () => {
   const { calls, settleLater, fail } = setUp()
   fail(true)
   settleLater('messaging:1')
-  await turn()
+  await vi.advanceTimersByTimeAsync(100)
   fail(false)
   settleLater('messaging:2')
-  await turn()
+  await vi.advanceTimersByTimeAsync(100)
   expect(calls).toEqual([['messaging:1'], ['messaging:2']])
 })

@@ -11,6 +11,8 @@ interface SettleLaterDeps {
   logger: Logger
 }
 
+/** Only an agent whose next operation is refused waits for a settlement: its refusal is final only when no charge is held. */
+const LINGER_MS = 100
 const TIMEOUT_MS = 5_000
 
 /**
@@ -21,6 +23,7 @@ export function createSettleLater({ owner, bus, logger }: SettleLaterDeps): (ope
   const settled = `charging.${owner}.settled`
   const settle = createBatcher<string, undefined>({
     name: 'charging.settle',
+    lingerMs: LINGER_MS,
     run: async (operations) => {
       await bus.call(settleSoon, { operations }, { traceparent: newTraceparent(), deadlineMs: Date.now() + TIMEOUT_MS })
       failpoint(settled)

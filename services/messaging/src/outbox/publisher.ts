@@ -54,9 +54,17 @@ const LEFT_EVENTS = 128
 /** A pass starts no new group after this time, so that it marks its rows while it still holds their lease. */
 const LEFT_MS = (PUBLISH_LEASE_SECONDS * 1_000) / 2
 const REQUEUE_ROWS = 1_000
+/** Rows are marked this long after JetStream acknowledged their events, so that one statement marks several. */
+const MARK_LINGER_MS = 100
 /** At most this many rows, and characters of their events, wait in memory. The loop publishes the rest after their lease. */
 const MAX_WAITING = 2_000
 const MAX_WAITING_CHARACTERS: number = 32 * 1024 * 1024
+
+/** A row whose events JetStream has acknowledged. */
+interface Acknowledged extends PublishedRow {
+  /** The number of resets of the epoch when the events were sent. */
+  readonly resets: number
+}
 
 interface PublisherOptions {
   database: Database
@@ -69,13 +77,11 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
   // that it acknowledged, and new events would hide the gap. So every sign of a lost tail resets the epoch: a disconnection,
   // a failed publication, or a sequence that was assigned before.
   let epoch: string | undefined
+  /** How often the epoch was reset. */
+  let resets = 0
   /** The last sequence that this stream is known to have assigned. */
   let lastGiven = 0
-  let disconnects = 0
-  void stream.watchDisconnects(() => {
-    epoch = undefined
-    disconnects += 1
-  })
+  void stream.watchDisconnects(resetEpoch)
 
   let waitingCharacters = 0
   const publish = createBatcher<OutboxRow, void>({
@@ -88,13 +94,19 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
     },
   })
 
+  const markSoon = createBatcher<Acknowledged, void>({
+    name: 'messaging.mark',
+    lingerMs: MARK_LINGER_MS,
+    run: markRows,
+  })
+
   return {
     publishCommitted(row) {
       const characters = row.events.reduce((sum, { text }) => sum + text.length, 0)
       if (waitingCharacters + characters > MAX_WAITING_CHARACTERS) return
       waitingCharacters += characters
       publish(row)
-        .catch((error: unknown) => logger.warn({ err: error }, 'publication is left to the outbox loop'))
+        .catch(leaveToLoop)
         .finally(() => {
           waitingCharacters -= characters
         })
@@ -118,10 +130,19 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
     },
   }
 
+  function resetEpoch(): void {
+    epoch = undefined
+    resets += 1
+  }
+
+  function leaveToLoop(error: unknown): void {
+    logger.warn({ err: error }, 'publication is left to the outbox loop')
+  }
+
   async function publishRows(rows: OutboxRow[], by: PublishedBy): Promise<void> {
     const current = epoch ?? (await compare()).epoch
-    const before = disconnects
-    const marks: PublishedRow[] = []
+    const before = resets
+    const acknowledged: Acknowledged[] = []
     const sized = rows.map((row) => ({ ...row, eventCount: row.events.length }))
     for (const group of groupRows(sized, MAX_BATCH_MESSAGES)) {
       const events = group.flatMap((row) => row.events)
@@ -129,12 +150,26 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
       const lastSequence = events.length === 0 ? 0 : await publishEvents(events, current, by)
       failpoint('messaging.outbox.published')
       published.add({ by }, events.length)
-      marks.push(...group.map(({ id }) => ({ id, epoch: current, lastSequence })))
+      acknowledged.push(...group.map(({ id }) => ({ id, epoch: current, lastSequence, resets: before })))
     }
-    if (disconnects !== before)
-      throw new Error('the connection was lost: acknowledged events may be gone, so they are published again')
-    await database.run((sql) => markPublished(sql, marks))
+    if (by === 'committer') {
+      for (const row of acknowledged) markSoon(row).catch(leaveToLoop)
+      return
+    }
+    const failed = (await markRows(acknowledged)).find((outcome) => outcome !== undefined)
+    if (failed !== undefined) throw failed
+  }
+
+  /** @returns an error for each row whose events the stream may have lost since it acknowledged them. They are published again. */
+  async function markRows(rows: Acknowledged[]): Promise<(undefined | Error)[]> {
+    const isKept = (row: Acknowledged): boolean => row.resets === resets
+    const outcomes = rows.map((row) =>
+      isKept(row) ? undefined : new Error('the stream may have lost events that it acknowledged'),
+    )
+    const kept = rows.filter(isKept)
+    if (kept.length > 0) await database.run((sql) => markPublished(sql, kept))
     failpoint('messaging.outbox.marked')
+    return outcomes
   }
 
   /** @returns the sequence at or below which all of the events are stored. */
@@ -151,7 +186,7 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
       lastGiven = Math.max(lastGiven, lastSequence) // another publication may have ended meanwhile
       return lastSequence
     } catch (error) {
-      epoch = undefined
+      resetEpoch()
       throw error
     }
   }

@@ -279,9 +279,11 @@ test('the age of the oldest unpublished event is a number, and 0 if all are publ
 function createForgetfulStream() {
   const stored: string[] = []
   const forget = { events: 0, fails: false }
-  const known = { epoch: 'epoch' }
+  const known = { epoch: 'epoch', disconnect: () => {} }
   const stream = {
-    watchDisconnects: async () => {},
+    watchDisconnects: async (onDisconnect: () => void) => {
+      known.disconnect = onDisconnect
+    },
     state: async () => ({ epoch: known.epoch, lastSequence: stored.length }),
     publish: async (publications: Publication[]) => {
       stored.splice(stored.length - forget.events)
@@ -345,6 +347,26 @@ test.each([
     return (await h.pass()) && stored.length >= 20
   })
   expect(stored.toSorted()).toEqual(idsOf('bob', 20).toSorted())
+})
+
+test('ADR 20: an event that the stream lost after its acknowledgement, and before its row was marked, is published again', async () => {
+  const { stream, stored, known } = createForgetfulStream()
+  await using h = await startHarness(stream)
+  await h.appendAndPublish(message('bob'))
+  await eventually(() => stored.length === 1)
+  // The server goes, loses the event, and comes back. Another process gets the sequence of the lost event, and a comparison
+  // finds no marked row that the stream lacks.
+  known.disconnect()
+  stored.splice(0, 1, 'another')
+  await h.publisher.requeueForgotten()
+  // When a later row is marked, the first row has had its turn.
+  await h.appendAndPublish(message('bob'))
+  await eventually(async () => ((await h.unpublished()) ?? 2) < 2)
+  await eventually(async () => {
+    await h.forgetLeases()
+    return h.pass()
+  })
+  expect(stored.toSorted()).toEqual(['another', ...idsOf('bob', 2)].toSorted())
 })
 
 test('ADR 20: a comparison that began before a publication does not hide what the stream loses after it', async () => {
