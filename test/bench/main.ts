@@ -77,6 +77,7 @@ const { values, names } = readCommandLine({
       default: 0,
       what: 'steady: seconds until a message expires, at least 30; with 0 it does not expire',
     },
+    every: { kind: 'number', whole: true, min: 1, default: 1, what: 'steady: prints each n-th row' },
     backlog: {
       kind: 'number',
       whole: true,
@@ -117,6 +118,7 @@ const {
   messages,
   ttl,
   backlog,
+  every,
   chart,
   record,
   stored,
@@ -139,7 +141,7 @@ const benchmarks: Record<(typeof BENCHMARKS)[number], () => Promise<unknown>> = 
   backlog: () => benchBacklog({ ...options, agents, rows: backlog }),
   failover: () => benchFailover(options),
   console: () => benchConsole({ seconds: secondsPerRound }),
-  steady: () => benchSteady({ connections, agents, messages, ttlSeconds: ttl, chart }),
+  steady: () => benchSteady({ connections, agents, messages, ttlSeconds: ttl, every, chart }),
 }
 
 const held = await benchmarks[BENCHMARKS.find((name) => name === names[0]) ?? 'send']()

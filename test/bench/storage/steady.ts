@@ -10,6 +10,7 @@ import postgres from 'postgres'
 import { lineChart } from '../../support/charts/line-chart.ts'
 import { type BenchSystem, startBenchSystem, startGenerator } from '../bench-system.ts'
 import { type BenchAgentData, createBenchAgent, dataOf, registerAgent } from '../load/bench-agents.ts'
+import { median } from '../load/http-load.ts'
 import { type Round, runRound } from '../rounds.ts'
 import { diskOf, type Relation, relationsOf, type ServerCounts } from './steady-counts.ts'
 
@@ -20,6 +21,8 @@ interface SteadyOptions {
   readonly messages: number
   /** Seconds after which a message expires; 0 for the retention of the service. */
   readonly ttlSeconds: number
+  /** Prints each n-th row. The chart has all of them. */
+  readonly every: number
   /** The file for an SVG chart of the pace. */
   readonly chart: string | undefined
 }
@@ -41,11 +44,13 @@ const PREPARED_PER_SECOND = 6_000
 /** Requests to sign for a row, relative to the number that the previous row needed. */
 const PREPARED_SHARE = 1.3
 const WARM_UP_SECONDS = 12
+/** The pace at the end is compared with the pace of the first messages, up to this number. */
+const COMPARED_MESSAGES = 100_000
 const MIB = 1024 * 1024
 
 /** @returns false if the books do not add up. */
 export async function benchSteady(options: SteadyOptions): Promise<boolean> {
-  const { messages, ttlSeconds, connections, chart } = options
+  const { messages, ttlSeconds, connections, every, chart } = options
   // The retention is as short as the time to live, so that partitions are emptied in step with it.
   await using system = await startBenchSystem(
     ttlSeconds === 0 ? {} : { SVC_RETENTION_DAYS: String(ttlSeconds / 86_400) },
@@ -87,8 +92,9 @@ export async function benchSteady(options: SteadyOptions): Promise<boolean> {
     const row = rowOf(round, accepted, before, after)
     before = after
     rows.push(row)
-    print(row)
+    if ((rows.length - 1) % every === 0 || accepted >= messages) print(row)
   }
+  printEnds(rows)
   printRelations(began, await relationsOf(sql), accepted)
   if (chart !== undefined) {
     writeFileSync(chart, chartOf(rows, life))
@@ -149,6 +155,16 @@ function print(row: Row): void {
     row.overdue,
   ]
   console.log(`| ${cells.join(' | ')} |`)
+}
+
+/** Compares the last rows with as many of the first. */
+function printEnds(rows: readonly Row[]): void {
+  const count = rows.findIndex(({ messages }) => messages >= COMPARED_MESSAGES) + 1 || rows.length
+  const [first, last] = [rows.slice(0, count), rows.slice(-count)]
+  const ratioOf = (of: (row: Row) => number): string => (median(last.map(of)) / median(first.map(of))).toFixed(2)
+  const what = `the last ${count} rows of ${rows.length}, compared with the first ${count}`
+  const figures = `pace ${ratioOf((row) => row.perSecond)}, p99 ${ratioOf((row) => row.p99Ms)}, CPU of Postgres ${ratioOf((row) => row.postgresMs)}`
+  console.log(`\nMedians of ${what}: ${figures}`)
 }
 
 /** The growth of each table and index. */
