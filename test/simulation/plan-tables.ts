@@ -198,7 +198,7 @@ export function meeting(): string {
         'a partition that is emptied',
         'the lock of its table, for which all senders wait',
         '200 ms for each of three tables, every 5 days',
-        'nothing: without the lock it is tried again 5 s later',
+        'nothing: without the lock, the purge tries again after a thousandth of the retention (43 minutes)',
       ],
     ],
   )

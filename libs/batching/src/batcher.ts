@@ -26,7 +26,7 @@ export interface BatcherOptions<Item, Result> {
   turn?: 'microtask' | 'loop'
   /**
    * Only for work that nobody waits for: a run starts this long after its first item, or when it is full. Then few runs do the
-   * work of many, and they compete less with the calls that somebody waits for (ADR 30).
+   * work of many, and they compete less with the calls that somebody waits for (ADR 31).
    */
   lingerMs?: number
   /** The most items that wait. Further calls are rejected with `overloaded()`, because no queue may be unbounded. */

@@ -41,7 +41,9 @@ function readableOf(output: string): string {
     .split('\n')
     .filter(
       (line) =>
-        !/^(> |\$ |chart: |round of seed|stdout \| | RUN | ✓ | *(Test Files|Tests|Start at|Duration) )/.test(line),
+        !/^(> |\$ |chart: |recorded in |round of seed|stdout \| | RUN | ✓ | *(Test Files|Tests|Start at|Duration) )/.test(
+          line,
+        ),
     )
   const text = lines
     .join('\n')
@@ -67,7 +69,7 @@ export function quoteFigures(readme: string, page: string): string {
     `<!-- quoted from docs/performance.md -->
 
 On two cores, which the load generator shares, the system accepts ${ofOneProcess} times as many messages a second as one process
-that makes the same promises, and ${ofFastify} times as many as Fastify answers with a fixed text. The median latency at 64 connections is
+that only verifies and stores them, and ${ofFastify} times as many as Fastify answers with a fixed text. The median latency at 64 connections is
 ${Math.round(Number(p50Ms))} ms. [docs/performance.md](docs/performance.md) has the commands, the charts and the rest.
 
 <!-- end of quote -->`,

@@ -17,6 +17,7 @@ import {
   markPublished,
   type OutboxRow,
   type PublishedRow,
+  requeue,
   requeueForgotten,
 } from '../store/outbox.ts'
 
@@ -153,23 +154,28 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
       acknowledged.push(...group.map(({ id }) => ({ id, epoch: current, lastSequence, resets: before })))
     }
     if (by === 'committer') {
-      for (const row of acknowledged) markSoon(row).catch(leaveToLoop)
+      void Promise.all(acknowledged.map(markSoon)).catch(leaveToLoop)
       return
     }
     const failed = (await markRows(acknowledged)).find((outcome) => outcome !== undefined)
     if (failed !== undefined) throw failed
   }
 
-  /** @returns an error for each row whose events the stream may have lost since it acknowledged them. They are published again. */
+  /**
+   * Marks rows as published. The stream may lose an event after it was acknowledged, and give its sequence to another one, which
+   * hides the loss. So a row is published again if the epoch was reset since its events were sent, also during the mark.
+   * @returns an error for each row that is published again.
+   */
   async function markRows(rows: Acknowledged[]): Promise<(undefined | Error)[]> {
     const isKept = (row: Acknowledged): boolean => row.resets === resets
-    const outcomes = rows.map((row) =>
-      isKept(row) ? undefined : new Error('the stream may have lost events that it acknowledged'),
-    )
     const kept = rows.filter(isKept)
     if (kept.length > 0) await database.run((sql) => markPublished(sql, kept))
     failpoint('messaging.outbox.marked')
-    return outcomes
+    const doubtful = kept.filter((row) => !isKept(row)).map(({ id }) => id)
+    if (doubtful.length > 0) await database.run((sql) => requeue(sql, doubtful))
+    return rows.map((row) =>
+      isKept(row) ? undefined : new Error('the stream may have lost events that it acknowledged'),
+    )
   }
 
   /** @returns the sequence at or below which all of the events are stored. */
@@ -199,12 +205,12 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
   async function requeueBehind(state: StreamState): Promise<void> {
     for (;;) {
       const found = await database.run((sql) => findBeyond(sql, state, REQUEUE_ROWS))
-      if (found.length > 0) await requeue(found, state)
+      if (found.length > 0) await requeueLost(found, state)
       if (found.length < REQUEUE_ROWS) return
     }
   }
 
-  async function requeue(found: readonly number[], state: StreamState): Promise<number> {
+  async function requeueLost(found: readonly number[], state: StreamState): Promise<number> {
     const requeued = await database.run((sql) => requeueForgotten(sql, found, state))
     requeuedRows.add({}, requeued)
     if (requeued > 0) failpoint('messaging.outbox.requeued')
@@ -215,15 +221,16 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
 
   async function compare(): Promise<{ epoch: string; requeued: number }> {
     const givenBefore = lastGiven
+    const resetsBefore = resets
     const first = await stream.state()
     const found = await database.run((sql) => findForgotten(sql, first, REQUEUE_ROWS))
     // Rows that were published after the first look seem lost, so check the rows found against a second look.
     const state = found.length === 0 ? first : await stream.state()
-    const requeued = found.length === 0 ? 0 : await requeue(found, state)
+    const requeued = found.length === 0 ? 0 : await requeueLost(found, state)
     // New events take over the sequences of a lost tail, so find all of the tail before anything is published. Rows of an
     // older stream can be found at any time. There may be a day's worth of them, which must not delay new events.
     if (found.length === REQUEUE_ROWS) await requeueBehind(state)
-    else epoch = state.epoch
+    else if (resets === resetsBefore) epoch = state.epoch
     // A publication may have ended since `state` was read, with a higher sequence. Keep the higher one. Otherwise, if the stream
     // loses that event and assigns its sequence again, nothing would notice.
     lastGiven = lastGiven === givenBefore ? state.lastSequence : Math.max(lastGiven, state.lastSequence)

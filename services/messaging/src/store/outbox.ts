@@ -147,11 +147,15 @@ function publicationOf({ log, kind, position, message, board, envelope, ...row }
   return { ...eventOf(log, kind, position, messageText(envelope, state)), acceptedMs }
 }
 
-/** Commits without waiting for the disk. If a crash undoes it, the events are published again and dropped as duplicates. */
+/**
+ * Commits without waiting for the disk. If a crash undoes it, the events are published again and dropped as duplicates. A
+ * process that was paused may come late, after another one published the row again: the higher sequence stays.
+ */
 export async function markPublished(sql: Sql, published: PublishedRow[]): Promise<void> {
   await sql`
     update messaging.outbox o
-    set published_at = clock_timestamp(), epoch = p.epoch, last_sequence = p.last_sequence
+    set published_at = clock_timestamp(), epoch = p.epoch,
+      last_sequence = case when o.epoch = p.epoch then greatest(o.last_sequence, p.last_sequence) else p.last_sequence end
     from unnest(
       ${published.map((p) => p.id)}::bigint[], ${published.map((p) => p.epoch)}::text[],
       ${published.map((p) => p.lastSequence)}::bigint[]
@@ -217,4 +221,11 @@ export async function requeueForgotten(
       and (o.epoch <> ${epoch} or o.last_sequence > ${lastSequence})
     returning o.id`
   return rows.length
+}
+
+/** Makes rows due again, whatever was marked. */
+export async function requeue(sql: Sql, ids: readonly number[]): Promise<void> {
+  await sql`
+    update messaging.outbox set published_at = null, epoch = null, last_sequence = null, leased_until = '-infinity'
+    where id = any (${[...ids]}::bigint[])`
 }

@@ -12,7 +12,7 @@ import { eventually } from '@svc/test/support/eventually.ts'
 import { readAccepted } from '@svc/test/support/system/accepted.ts'
 import { expect, test } from 'vitest'
 import { createPublisher } from '../../src/outbox/publisher.ts'
-import { oldestUnpublishedSeconds, rowOf, rowOfPosts } from '../../src/store/outbox.ts'
+import { markPublished, oldestUnpublishedSeconds, rowOf, rowOfPosts } from '../../src/store/outbox.ts'
 import { createAppend } from '../../src/store/send/append.ts'
 import { createAppendPosts } from '../../src/store/send/append-posts.ts'
 
@@ -349,7 +349,7 @@ test.each([
   expect(stored.toSorted()).toEqual(idsOf('bob', 20).toSorted())
 })
 
-test('ADR 20: an event that the stream lost after its acknowledgement, and before its row was marked, is published again', async () => {
+test('ADR 31: an event that the stream loses before its row is marked is published again', async () => {
   const { stream, stored, known } = createForgetfulStream()
   await using h = await startHarness(stream)
   await h.appendAndPublish(message('bob'))
@@ -367,6 +367,56 @@ test('ADR 20: an event that the stream lost after its acknowledgement, and befor
     return h.pass()
   })
   expect(stored.toSorted()).toEqual(['another', ...idsOf('bob', 2)].toSorted())
+})
+
+test('ADR 31: an event that the stream loses while its row is marked is published again', async () => {
+  const { stream, stored, known } = createForgetfulStream()
+  await using h = await startHarness(stream)
+  const [marking, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let isHeld = false
+  const holdingStream = {
+    ...stream,
+    publish: async (publications: Publication[]) => {
+      const published = await stream.publish(publications)
+      isHeld = true
+      return published
+    },
+  } as unknown as StreamPublisher
+  const holdingDatabase: Database = Object.assign(Object.create(h.database), {
+    run: async <T>(work: (sql: Sql) => Promise<T>): Promise<T> => {
+      if (isHeld) {
+        isHeld = false
+        marking.resolve()
+        await released.promise
+      }
+      return h.database.run(work)
+    },
+  })
+  const publisher = createPublisher({ database: holdingDatabase, stream: holdingStream, logger })
+  await h.appendAndDie(message('bob'))
+  const publishing = publisher.publishLeft()
+  await marking.promise
+  known.disconnect()
+  stored.splice(0, 1, 'another')
+  released.resolve()
+  await expect(publishing).rejects.toThrow('may have lost')
+  await eventually(() => h.pass())
+  expect(stored).toEqual(['another', ...idsOf('bob', 1)])
+})
+
+test('ADR 31: a process that marks a row late does not lower the sequence that another one marked', async () => {
+  const { stream } = createForgetfulStream()
+  await using h = await startHarness(stream)
+  await h.appendAndDie(message('bob'))
+  const mark = (epoch: string, lastSequence: number) =>
+    h.database.run(async (sql) => {
+      await markPublished(sql, [{ id: 1, epoch, lastSequence }])
+      const [row] = await sql<{ last_sequence: number }[]>`select last_sequence from messaging.outbox where id = 1`
+      return row?.last_sequence
+    })
+  expect(await mark('epoch', 12)).toBe(12)
+  expect(await mark('epoch', 10)).toBe(12)
+  expect(await mark('other epoch', 3)).toBe(3)
 })
 
 test('ADR 20: a comparison that began before a publication does not hide what the stream loses after it', async () => {
