@@ -11,11 +11,12 @@ import {
   SLOTS,
   type SlotMap,
   slotOf,
+  stopMove,
 } from './cells.ts'
 
 const namesOf = (count: number): string[] => Array.from({ length: count }, (_, at) => `cell-${at}`)
 const apply = (map: SlotMap, moves: readonly Move[]): SlotMap =>
-  moves.reduce((changed, move) => finishMove(beginMove(changed, move), move.slot), map)
+  moves.reduce((changed, move) => finishMove(stopMove(beginMove(changed, move), move.slot), move.slot), map)
 const sizesOf = (map: SlotMap): number[] => [...Map.groupBy(map.cells, (cell) => cell).values()].map((of) => of.length)
 const agents = Array.from({ length: 20_000 }, (_, at) => `agent-${at}`)
 const cellCount = fc.integer({ min: 1, max: 60 })
@@ -58,14 +59,15 @@ describe('ADR 25: adding and removing cells', () => {
   })
 })
 
-describe('ADR 25: during a move exactly one cell serves an agent', () => {
+describe('ADR 25: during a move at most one cell serves an agent', () => {
   const agent = 'agent'
   const slot = slotOf('key', agent)
   const before = createSlotMap('key', ['old', 'new'])
   const from = cellOf(before, agent)
   const to = from === 'old' ? 'new' : 'old'
   const copying = beginMove(before, { slot, from, to })
-  const after = finishMove(copying, slot)
+  const stopped = stopMove(copying, slot)
+  const after = finishMove(stopped, slot)
 
   test.each([
     ['the old cell, while the slot is copied', copying, from, copying.version, { answer: 'serve' }],
@@ -75,6 +77,14 @@ describe('ADR 25: during a move exactly one cell serves an agent', () => {
       to,
       copying.version,
       { answer: 'moved', version: copying.version },
+    ],
+    ['the old cell, while the rest is copied', stopped, from, stopped.version, { answer: 'unavailable' }],
+    [
+      'the old cell that does not know the new map, by a caller with the old map',
+      stopped,
+      from,
+      before.version,
+      { answer: 'unavailable' },
     ],
     ['the new cell, afterwards', after, to, after.version, { answer: 'serve' }],
     ['the new cell, by a caller with the old map', after, to, before.version, { answer: 'serve' }],
@@ -94,7 +104,8 @@ describe('ADR 25: during a move exactly one cell serves an agent', () => {
   test.each([
     ['a slot that is elsewhere', () => beginMove(before, { slot, from: to, to: from })],
     ['a slot that is being moved', () => beginMove(copying, { slot, from, to })],
-    ['the end of a move that has not begun', () => finishMove(before, slot)],
+    ['the stop of a move that has not begun', () => stopMove(before, slot)],
+    ['the end of a move whose old cell still serves', () => finishMove(copying, slot)],
     ['a map without cells', () => createSlotMap('key', [])],
   ])('%s is refused', (_, change) => expect(change).toThrow())
 })

@@ -19,9 +19,13 @@ export interface SlotMap {
   readonly key: string
   /** The cell of each slot. */
   readonly cells: readonly string[]
-  /** Slots that are being copied to another cell. Until the move is done, the old cell serves them. */
+  /** Slots that are being copied to another cell. The old cell serves them until the rest is copied. */
   readonly moving: ReadonlyMap<number, string>
+  /** Slots that no cell serves while the rest is copied. Their old cell answers `unavailable`. */
+  readonly stopped: ReadonlySet<number>
 }
+
+const UNMOVED = { moving: new Map<number, string>(), stopped: new Set<number>() }
 
 export function slotOf(key: string, agentId: string): number {
   return createHmac('sha256', key).update(agentId).digest().readUInt16BE(0) % SLOTS
@@ -31,7 +35,7 @@ export function slotOf(key: string, agentId: string): number {
 export function createSlotMap(key: string, cells: readonly string[]): SlotMap {
   if (cells.length === 0 || cells.length > SLOTS) throw new RangeError(`a map has 1 to ${SLOTS} cells`)
   const cellAt = (slot: number): string => cells[slot % cells.length] ?? ''
-  return { version: 1, key, cells: Array.from({ length: SLOTS }, (_, slot) => cellAt(slot)), moving: new Map() }
+  return { version: 1, key, cells: Array.from({ length: SLOTS }, (_, slot) => cellAt(slot)), ...UNMOVED }
 }
 
 export function cellOf(map: SlotMap, agentId: string): string {
@@ -39,15 +43,17 @@ export function cellOf(map: SlotMap, agentId: string): string {
 }
 
 /** A cell's answer to a request for an agent. After `moved` the caller must use a map of at least this version. */
-type Verdict = { answer: 'serve' } | { answer: 'moved'; version: number } | { answer: 'refresh' }
+type Verdict = { answer: 'serve' | 'unavailable' | 'refresh' } | { answer: 'moved'; version: number }
 
 /**
  * How a cell handles a request. It redirects a caller whose map is older than its own. If the caller's map is newer, the
- * cell fetches that map before it decides. Otherwise two cells could serve one agent during a change.
+ * cell fetches that map before it decides. A stopped slot is served by no cell. A cell stops a slot in its own map, and the
+ * move is finished only after that, so two cells never serve one agent, whatever maps they and the caller have.
  */
 export function judge(map: SlotMap, cell: string, agentId: string, callerVersion: number): Verdict {
   if (callerVersion > map.version) return { answer: 'refresh' }
-  return cellOf(map, agentId) === cell ? { answer: 'serve' } : { answer: 'moved', version: map.version }
+  if (cellOf(map, agentId) !== cell) return { answer: 'moved', version: map.version }
+  return { answer: map.stopped.has(slotOf(map.key, agentId)) ? 'unavailable' : 'serve' }
 }
 
 export interface Move {
@@ -80,11 +86,18 @@ export function beginMove(map: SlotMap, { slot, from, to }: Move): SlotMap {
   return { ...map, moving: new Map([...map.moving, [slot, to]]) }
 }
 
-/** Ends a move: the new cell serves the slot from this version on. The old cell has already stopped serving it. */
+/** The old cell stops the slot, so that the rest can be copied. It remembers this durably, until it has a newer version. */
+export function stopMove(map: SlotMap, slot: number): SlotMap {
+  if (!map.moving.has(slot)) throw new Error(`slot ${slot} is not being moved`)
+  return { ...map, stopped: new Set([...map.stopped, slot]) }
+}
+
+/** Ends a move: the new cell serves the slot from this version on. @throws Error if the old cell may still serve it. */
 export function finishMove(map: SlotMap, slot: number): SlotMap {
   const to = map.moving.get(slot)
-  if (to === undefined) throw new Error(`slot ${slot} is not being moved`)
-  const moving = new Map(map.moving)
+  if (to === undefined || !map.stopped.has(slot)) throw new Error(`slot ${slot} is not stopped for a move`)
+  const [moving, stopped] = [new Map(map.moving), new Set(map.stopped)]
   moving.delete(slot)
-  return { ...map, version: map.version + 1, cells: map.cells.with(slot, to), moving }
+  stopped.delete(slot)
+  return { ...map, version: map.version + 1, cells: map.cells.with(slot, to), moving, stopped }
 }

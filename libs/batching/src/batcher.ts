@@ -25,8 +25,8 @@ export interface BatcherOptions<Item, Result> {
    */
   turn?: 'microtask' | 'loop'
   /**
-   * Only for work that nobody waits for: a run starts this long after its first item, or when it is full. Then few runs do the
-   * work of many, and they compete less with the calls that somebody waits for (ADR 31).
+   * Only for work that nobody waits for: a run starts when it is full, or this long after its first item came or the previous run
+   * ended. Then few runs do the work of many, and they compete less with the calls that somebody waits for (ADR 31).
    */
   lingerMs?: number
   /** The most items that wait. Further calls are rejected with `overloaded()`, because no queue may be unbounded. */
@@ -52,7 +52,7 @@ const batchWaiting = defineLevel({
 const DEFAULT_MAX_ITEMS = 128
 const DEFAULT_MAX_WAITING = 10_000
 /**
- * A run starts after this many turns of the event loop, even if each brought more items. A turn collects only the input
+ * A run starts after this many turns of the event loop, even if each brought more items (ADR 30). A turn collects only the input
  * that was ready when it began, and clients send faster than it is processed. A run after each turn would get only a few
  * items.
  */

@@ -11,7 +11,7 @@ interface SettleLaterDeps {
   logger: Logger
 }
 
-/** Only an agent whose next operation is refused waits for a settlement: its refusal is final only when no charge is held. */
+/** ADR 31. Only an agent whose next operation is refused waits for a settlement: its refusal is final only when no charge is held. */
 const LINGER_MS = 100
 const TIMEOUT_MS = 5_000
 

@@ -10,7 +10,7 @@ export interface ServerCounts {
   readonly deadRows: number
   /** Bytes of all tables with their indexes. */
   readonly bytes: number
-  /** Messages that have expired and are still stored. */
+  /** Partitions of messages whose rows have all expired, and that are not emptied yet. */
   readonly overdue: number
 }
 
@@ -30,7 +30,13 @@ export async function diskOf(sql: Sql): Promise<ServerCounts> {
   const [row] = await sql<[Counted<ServerCounts>]>`
     select w.wal_bytes as "walBytes", w.wal_fpi * ${PAGE_BYTES}::bigint as "fullPageBytes",
       c.num_done as checkpoints, t.dead as "deadRows", t.bytes,
-      (select count(*) from messaging.messages where expires_at <= extract(epoch from now())) as overdue
+      (select count(*) from generate_series(0, 7) as s (slot)
+        cross join lateral (
+          select max(m.place) as newest from messaging.messages m
+          where m.place >= s.slot::bigint << 56 and m.place < (s.slot + 1)::bigint << 56
+        ) p
+        -- the expiry, in Unix seconds (messaging.new_place)
+        where (p.newest >> 23) & 8589934591 <= extract(epoch from now())) as overdue
     from pg_stat_wal w, pg_stat_checkpointer c, (
       select sum(n_dead_tup) as dead, sum(pg_total_relation_size(relid)) as bytes
       from pg_stat_user_tables where schemaname = any (${SCHEMAS})

@@ -33,9 +33,8 @@ interface Row extends ServerCounts {
   readonly perSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
-  /** CPU milliseconds for each message. */
-  readonly postgresMs: number
-  readonly servicesMs: number
+  /** CPU milliseconds for each message, by process. */
+  readonly cpuMs: Readonly<Record<string, number>>
 }
 
 const ROW_SECONDS = 10
@@ -75,7 +74,7 @@ export async function benchSteady(options: SteadyOptions): Promise<boolean> {
   const life = ttlSeconds === 0 ? 'kept' : `expiring after ${ttlSeconds} s`
   console.log(`Direct messages, ${connections} connections, ${life}; each row is ${ROW_SECONDS} s of sending\n`)
   console.log(
-    '| messages | accepted/s | p50 ms | p99 ms | Postgres CPU ms | services CPU ms | WAL bytes | of it full pages | checkpoints | dead rows | MiB | expired, not purged |',
+    '| messages | accepted/s | p50 ms | p99 ms | Postgres CPU ms | services CPU ms | WAL bytes | of it full pages | checkpoints | dead rows | MiB | partitions to empty |',
   )
   console.log('|---|---|---|---|---|---|---|---|---|---|---|---|')
   const began = await relationsOf(sql)
@@ -125,7 +124,6 @@ function rowOf(
   before: ServerCounts,
   after: ServerCounts,
 ): Row {
-  const { postgres: postgresMs = 0, generator: _, ...services } = cpu
   return {
     ...after,
     walBytes: (after.walBytes - before.walBytes) / accepted,
@@ -134,9 +132,17 @@ function rowOf(
     perSecond: (accepted / elapsedMs) * 1_000,
     p50Ms,
     p99Ms,
-    postgresMs: postgresMs / accepted,
-    servicesMs: Object.values(services).reduce((sum, ms) => sum + ms, 0) / accepted,
+    cpuMs: Object.fromEntries(Object.entries(cpu).map(([name, ms]) => [name, ms / accepted])),
   }
+}
+
+function postgresMs({ cpuMs }: Row): number {
+  return cpuMs.postgres ?? 0
+}
+
+function servicesMs({ cpuMs }: Row): number {
+  const { postgres: _, generator: __, ...services } = cpuMs
+  return Object.values(services).reduce((sum, ms) => sum + ms, 0)
 }
 
 function print(row: Row): void {
@@ -145,8 +151,8 @@ function print(row: Row): void {
     row.perSecond.toFixed(0),
     row.p50Ms.toFixed(1),
     row.p99Ms.toFixed(1),
-    row.postgresMs.toFixed(3),
-    row.servicesMs.toFixed(3),
+    postgresMs(row).toFixed(3),
+    servicesMs(row).toFixed(3),
     row.walBytes.toFixed(0),
     row.fullPageBytes.toFixed(0),
     row.checkpoints,
@@ -163,21 +169,27 @@ function printEnds(rows: readonly Row[]): void {
   const [first, last] = [rows.slice(0, count), rows.slice(-count)]
   const ratioOf = (of: (row: Row) => number): string => (median(last.map(of)) / median(first.map(of))).toFixed(2)
   const what = `the last ${count} rows of ${rows.length}, compared with the first ${count}`
-  const figures = `pace ${ratioOf((row) => row.perSecond)}, p99 ${ratioOf((row) => row.p99Ms)}, CPU of Postgres ${ratioOf((row) => row.postgresMs)}`
+  const figures = `pace ${ratioOf((row) => row.perSecond)}, p99 ${ratioOf((row) => row.p99Ms)}, CPU of Postgres ${ratioOf(postgresMs)}`
   console.log(`\nMedians of ${what}: ${figures}`)
+  console.log('\n| process | CPU ms for each message, first rows | last rows |\n|---|---|---|')
+  for (const name of Object.keys(rows[0]?.cpuMs ?? {})) {
+    const cells = [first, last].map((part) => median(part.map(({ cpuMs }) => cpuMs[name] ?? 0)).toFixed(3))
+    console.log(`| ${[name, ...cells].join(' | ')} |`)
+  }
 }
 
 /** The growth of each table and index. */
 function printRelations(before: readonly Relation[], after: readonly Relation[], messages: number): void {
-  console.log('\n| table or index | bytes for each message |\n|---|---|')
+  console.log('\n| table or index | MiB at the end | growth in bytes for each message |\n|---|---|---|')
   const grown = after
     .map(({ name, bytes }) => ({
       name,
+      mib: bytes / MIB,
       each: (bytes - (before.find((one) => one.name === name)?.bytes ?? 0)) / messages,
     }))
     .filter(({ each }) => Math.abs(each) >= 1)
     .sort((a, b) => b.each - a.each)
-  for (const { name, each } of grown) console.log(`| ${name} | ${each.toFixed(0)} |`)
+  for (const { name, mib, each } of grown) console.log(`| ${name} | ${mib.toFixed(0)} | ${each.toFixed(0)} |`)
 }
 
 function chartOf(rows: readonly Row[], life: string): string {

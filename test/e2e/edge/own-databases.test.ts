@@ -1,20 +1,21 @@
-/** Gives every service its own database (docs/operating/scale.md), to prove that nothing depends on two schemas in one database. */
+/** Gives every service its own Postgres server (docs/operating/scale.md), to prove that nothing depends on two schemas in one. */
 import { STORES, type StoreName } from '@svc/local/topology.ts'
 import { expect, test } from 'vitest'
 import { svc } from '../../../libs/cli/test/run.ts'
 import { got } from '../../support/client/answers.ts'
 import { newBoard, subscribe } from '../../support/client/boards.ts'
 import { openEventStream } from '../../support/client/event-stream.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/engines/database.ts'
+import type { TestDatabase } from '../../support/engines/database.ts'
+import { startOwnServer } from '../../support/engines/postgres/own-server.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startReceiver } from '../../support/stand-ins/webhook-receiver.ts'
 import { startHarness } from '../../support/system/harness.ts'
 import { ONE_OF_EACH } from '../../support/system/system.ts'
 
-test('a message, a post, a vote, the stream, a webhook, a revocation and the audit work across six databases', async () => {
+test('a message, a post, a vote, the stream, a webhook, a revocation and the audit work across six servers', async () => {
   await using stack = new AsyncDisposableStack()
   const databases = new Map<string, TestDatabase>()
-  for (const store of STORES) databases.set(store, stack.use(await createTestDatabase([store])))
+  await Promise.all(STORES.map(async (store) => databases.set(store, stack.use(await startOwnServer(store)))))
   const receiver = stack.use(await startReceiver())
   const h = stack.use(
     await startHarness({

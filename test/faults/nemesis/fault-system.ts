@@ -91,6 +91,8 @@ export interface Release {
   readonly root: string
   /** NATS's configuration file. */
   readonly natsConfig: string
+  /** Environment of its processes, besides that of the system. */
+  readonly env?: NodeJS.ProcessEnv
   /** Creates roles and runs migrations. Idempotent. */
   migrate(setup: StoreSetup): Promise<void>
 }
@@ -214,8 +216,8 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
       if (event.level >= WARN) onProblem(name, line)
     }
     const reached = isProxied ? throughProxies(own, name, network) : own
-    const { root } = releases.get(name) ?? release
-    one.child = startService({ service, index, mark, env: { ...reached, ...extra }, onLine, root })
+    const { root, env: ofRelease } = releases.get(name) ?? release
+    one.child = startService({ service, index, mark, env: { ...reached, ...ofRelease, ...extra }, onLine, root })
     supervised.set(name, one)
   }
   const keepRunning = async (name: string): Promise<void> => {

@@ -39,6 +39,11 @@ interface UpgradeReport {
 /** A server logs within this time that it refuses its new configuration. */
 const RELOAD_MS = 500
 const WARN = 40
+/**
+ * The new code has another retention, so it cuts time into other partitions than the old code, and both append at the same time
+ * (ADR 29).
+ */
+const NEW_RELEASE: Release = { ...THIS_RELEASE, env: { SVC_RETENTION_DAYS: '11' } }
 const PLENTY = '10000000'
 const RATES = '1000000'
 
@@ -104,7 +109,7 @@ export async function runUpgrade({ old, answers, natsToo, back, say }: UpgradeOp
     await system.migrate(THIS_RELEASE)
     yield `the old code on the new schema (${old.newSql.join(', ') || 'no new SQL'})`
     for (const name of system.names) {
-      await replaceIn(name, THIS_RELEASE)
+      await replaceIn(name, NEW_RELEASE)
       yield `${name} is new`
     }
     if (!back) return
@@ -126,6 +131,7 @@ export async function runUpgrade({ old, answers, natsToo, back, say }: UpgradeOp
     // a step failed, or answers did not arrive
     return report([error instanceof Error ? error.message : String(error), ...load.wrong])
   }
+  say(`messages of both releases are in partitions ${(await usedPartitions(system)).join(', ')}`)
   const found = [...(await load.finish()), ...(await booksOf(system))]
   if (found.length === 0) started.defer(() => rmSync(folder, { recursive: true, force: true }))
   return report(found)
@@ -163,6 +169,18 @@ async function reloadNats(system: FaultSystem, old: OldRelease, complaints: read
   await sleep(RELOAD_MS)
   const refused = complaints.find((line) => /reload/i.test(line))
   if (refused !== undefined) throw new Error(`NATS refuses its new configuration: ${refused}`)
+}
+
+/** The partitions of messages that hold rows. */
+async function usedPartitions(system: FaultSystem): Promise<number[]> {
+  const admin = postgres(system.adminUrl, { max: 1, onnotice: () => {} })
+  try {
+    const rows = await admin<{ slot: number }[]>`
+      select distinct (place >> 56)::integer as slot from messaging.messages order by slot`
+    return rows.map(({ slot }) => slot)
+  } finally {
+    await admin.end({ timeout: 5 })
+  }
 }
 
 async function booksOf(system: FaultSystem): Promise<string[]> {

@@ -30,13 +30,14 @@ export async function createTestDatabase(stores: readonly StoreName[]): Promise<
 
 const SERVICES = new URL('../../../services/', import.meta.url)
 
-/** Creates a database with all schemas on a server that the test started. @param serverUrl URL of the superuser. */
+/** Creates a database with these schemas on a server that the test started. @param serverUrl URL of the superuser. */
 export async function createMigrated(
   serverUrl: string,
   name: string,
+  stores: readonly StoreName[] = STORES,
 ): Promise<Omit<TestDatabase, keyof AsyncDisposable>> {
   const adminUrl = await createDatabase(serverUrl, name)
-  const setup = { adminUrl, stores: STORES, passwordOf: secretsOfServer(adminUrl).rolePassword }
+  const setup = { adminUrl, stores, passwordOf: secretsOfServer(adminUrl).rolePassword }
   await prepareRoles(setup)
   await migrateStores({ ...setup, schemaDirOf: (store) => fileURLToPath(new URL(`${store}/database`, SERVICES)) })
   return { adminUrl, urlFor: (role) => storeUrl(setup, role) }

@@ -7,7 +7,7 @@ import { createRingMemory, VerifyRing } from './verify-ring.ts'
 /**
  * Verifies request signatures. Verification is the largest part of the CPU that a request costs, so a second thread shares the
  * work if the machine has at least two processors. The event loop also takes signatures from the queue. So no request depends
- * on the thread, even if the thread is starved of CPU or has ended.
+ * on the thread, even if the thread is starved of CPU or has ended (ADR 9).
  */
 export interface Verifier extends AsyncDisposable {
   /**

@@ -16,7 +16,7 @@
 --   No rows, and nothing is appended: without `skip_busy`, a recipient has no log yet. The caller opens it (open_logs) and
 --   calls again. Opening it here, while other logs are locked, would take locks out of order.
 -- Locks, in order: the advisory lock that marks appends in progress (7305001, shared), logs by id (no key update),
---   operations (7305002, shared), ids in key order.
+--   operations (7305002, shared), ids in key order, pending requests.
 create or replace function messaging.append_within(
   log_ids text[], -- each recipient once
   ids text[],

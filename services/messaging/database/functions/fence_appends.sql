@@ -5,7 +5,7 @@
 -- In: parallel arrays, one operation at each index. An operation occurs once.
 -- Out: a row for each operation. committed is null if the operation is being appended at this moment. Then its outcome is
 --   not known, and nothing is changed.
--- Locks: the operations (7305002, exclusive), without waiting.
+-- Locks, in order: the operations (7305002, exclusive, without waiting), then rows of message_fences.
 create or replace function messaging.fence_appends(operations text[], ids text[], digests text[], throughs_ms bigint[])
 returns table (ord bigint, committed boolean) language plpgsql as $$
 #variable_conflict use_column

@@ -7,7 +7,7 @@
 -- Out: whether it emptied the slot. It never empties the slot of the current period. Otherwise messages with short
 --   times to live would make it lock that slot again and again.
 -- Locks, in order: the advisory lock of the slot (7305003, without waiting), then its three partitions (access
---   exclusive).
+--   exclusive), then its row of messaging.slots.
 create or replace function messaging.truncate_slot(
   slot_number integer, retention_seconds double precision, lock_wait_ms integer
 ) returns boolean language plpgsql as $$

@@ -55,7 +55,7 @@ const LEFT_EVENTS = 128
 /** A pass starts no new group after this time, so that it marks its rows while it still holds their lease. */
 const LEFT_MS = (PUBLISH_LEASE_SECONDS * 1_000) / 2
 const REQUEUE_ROWS = 1_000
-/** Rows are marked this long after JetStream acknowledged their events, so that one statement marks several. */
+/** Rows are marked this long after JetStream acknowledged their events, so that one statement marks several (ADR 31). */
 const MARK_LINGER_MS = 100
 /** At most this many rows, and characters of their events, wait in memory. The loop publishes the rest after their lease. */
 const MAX_WAITING = 2_000

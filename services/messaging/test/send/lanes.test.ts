@@ -36,6 +36,21 @@ describe.each(Object.entries(LANES))('spec 7.2, 7.6: %s', (lane, send) => {
     expect(chargesOf(pair.from).at(-1)).toBe(typeof expected === 'string' ? lastBefore(lane) : 'settled')
   })
 
+  test.each(POLICIES)('spec 7.6: a message to yourself, under the policy %s', async (policy) => {
+    const self = newId()
+    await h.send({ from: self, to: self })
+    await h.setPolicy(self, policy, 1)
+    expect(await answer(send({ from: self, to: self }))).toEqual({ lane: 'inbox', duplicate: false })
+    expect(chargesOf(self)).toEqual(['settled', 'settled'])
+  })
+
+  test('spec 6.2: the recipient was revoked', async () => {
+    const pair = await makePair({ policy: 'open', contact: 'none', pending: false })
+    await h.revoke(pair.to, 3)
+    expect(await answer(send(pair))).toBe('recipient_unavailable')
+    expect(chargesOf(pair.from)).not.toContain('held')
+  })
+
   test.each([
     ['a repeat', {}, { lane: 'inbox', duplicate: true }],
     ['another message with the same id', { body: 'other' }, 'id_conflict'],

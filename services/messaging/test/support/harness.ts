@@ -81,6 +81,7 @@ interface Process {
   setHidden(caller: string, boardId: string, id: string, hidden: boolean): Promise<Visibility>
   setContact(owner: string, other: string, state: ContactState): Promise<void>
   setPolicy(agent: string, policy: InboxPolicy, version: number): Promise<void>
+  revoke(agent: string, version: number): Promise<void>
 }
 
 export type Harness = Awaited<ReturnType<typeof startHarness>>
@@ -180,6 +181,9 @@ export async function startHarness({ retentionDays = 30 }: { retentionDays?: num
       },
       async setPolicy(agent, policy, version) {
         await setMailbox(deps, { agent_id: agent, policy, revoked: false, version })
+      },
+      async revoke(agent, version) {
+        await setMailbox(deps, { agent_id: agent, policy: 'open', revoked: true, version })
       },
     }
   }

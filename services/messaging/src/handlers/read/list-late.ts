@@ -4,7 +4,7 @@ import type { Deps } from '../../deps.ts'
 import { PUBLISH_LEASE_SECONDS } from '../../outbox/publisher.ts'
 import { listLate as listLateLogs, listRevoked, nowMs } from '../../store/read/late.ts'
 
-/** A commit is usually published within some milliseconds. Past this time its publisher may have died. */
+/** A row is usually marked as published within 150 ms (`MARK_LINGER_MS`). Past this time its publisher may have died. */
 const LATE_SECONDS = 0.5
 /** A revocation becomes visible at most this long after the time in its row: its statement may run for 4 s, and then commits. */
 const OVERLAP_MS = 10_000
