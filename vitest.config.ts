@@ -15,7 +15,7 @@ export default defineConfig({
     // started.
     isolate: false,
     // Integration tests share two cores with Postgres and NATS. While some wait, others work.
-    maxWorkers: 3,
+    maxWorkers: 4,
     sequence: { sequencer: WaitingFirst },
     // Only a test that hangs takes this long, on a machine of any speed (test/support/eventually.ts).
     testTimeout: 60_000,

@@ -43,8 +43,10 @@ const PREPARED_PER_SECOND = 6_000
 /** Requests to sign for a row, relative to the number that the previous row needed. */
 const PREPARED_SHARE = 1.3
 const WARM_UP_SECONDS = 12
-/** The pace at the end is compared with the pace of the first messages, up to this number. */
-const COMPARED_MESSAGES = 100_000
+/** The end of the run is compared with this many messages at its beginning. */
+const FIRST_MESSAGES = 100_000
+/** The end of the run: long enough for at least one checkpoint. */
+const LAST_SHARE = 1 / 5
 const MIB = 1024 * 1024
 
 /** @returns false if the books do not add up. */
@@ -163,12 +165,12 @@ function print(row: Row): void {
   console.log(`| ${cells.join(' | ')} |`)
 }
 
-/** Compares the last rows with as many of the first. */
+/** Compares the last rows with the first. */
 function printEnds(rows: readonly Row[]): void {
-  const count = rows.findIndex(({ messages }) => messages >= COMPARED_MESSAGES) + 1 || rows.length
-  const [first, last] = [rows.slice(0, count), rows.slice(-count)]
+  const count = rows.findIndex(({ messages }) => messages >= FIRST_MESSAGES) + 1 || rows.length
+  const [first, last] = [rows.slice(0, count), rows.slice(-Math.ceil(rows.length * LAST_SHARE))]
   const ratioOf = (of: (row: Row) => number): string => (median(last.map(of)) / median(first.map(of))).toFixed(2)
-  const what = `the last ${count} rows of ${rows.length}, compared with the first ${count}`
+  const what = `the last ${last.length} rows of ${rows.length}, compared with the first ${count}`
   const figures = `pace ${ratioOf((row) => row.perSecond)}, p99 ${ratioOf((row) => row.p99Ms)}, CPU of Postgres ${ratioOf(postgresMs)}`
   console.log(`\nMedians of ${what}: ${figures}`)
   console.log('\n| process | CPU ms for each message, first rows | last rows |\n|---|---|---|')

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { StartError } from '../start-error.ts'
+import { codeOf, StartError } from '../start-error.ts'
 
 const run = promisify(execFile)
 const PLATFORM = `${process.platform}-${process.arch}`
@@ -146,8 +146,10 @@ async function fromPackage(
   try {
     const path = pathIn((await import(name)) as Record<string, unknown>)
     return typeof path === 'string' && isExecutable(path) ? path : undefined
-  } catch {
-    return undefined
+  } catch (error) {
+    // Its absence is normal: the caller looks on the PATH next. A package that is there and broken must be seen.
+    if (codeOf(error) === 'ERR_MODULE_NOT_FOUND') return undefined
+    throw error
   }
 }
 
