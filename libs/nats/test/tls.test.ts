@@ -102,7 +102,9 @@ test('a service logs why it cannot connect, retries, and connects when the serve
   expect((await connecting).isConnected()).toBe(true)
   expect(secured.received()).toContain(PASSWORD)
   const login = `NATS at localhost:${port} refuses the login in SVC_NATS_URL: compare user and password.`
-  expect(lines).toEqual([expect.stringContaining(NO_TLS), login])
+  // A server that stops during a handshake resets the connection, and the service logs that too.
+  const told = lines.filter((line) => !line.includes('reset the connection'))
+  expect(told).toEqual([expect.stringContaining(NO_TLS), login])
 })
 
 test('a lost connection is reopened with TLS or not at all, also to servers that the cluster announces', async () => {
