@@ -5,7 +5,8 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { arch, availableParallelism, cpus, loadavg, platform } from 'node:os'
+import { arch, availableParallelism, cpus, platform } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { readCommandLine } from '../../support/run/command-line.ts'
 import { type Block, blocksOf, fillBlock, quoteFigures } from './blocks.ts'
@@ -14,8 +15,9 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const PAGE = `${ROOT}docs/performance.md`
 const README = `${ROOT}README.md`
 const CHARTS = `${ROOT}docs/performance`
-/** A higher load average before a run means that other programs use part of the processors. */
-const IDLE_LOAD_PER_CORE = 0.5
+/** Before a run, the processors are watched for this long. If other programs use more than this share, the page says so. */
+const WATCH_MS = 3_000
+const IDLE_SHARE = 0.1
 
 const { names } = readCommandLine({
   command: 'npx pnpm performance',
@@ -31,7 +33,7 @@ const { names } = readCommandLine({
 mkdirSync(CHARTS, { recursive: true })
 for (const block of blocksOf(readFileSync(PAGE, 'utf8'))) {
   if (names.length > 0 && !names.includes(block.name)) continue
-  const setting = settingOf()
+  const setting = await describeSetting()
   const output = await run(block)
   // Each result is written at once, so that a later failure loses none.
   writeFileSync(PAGE, fillBlock(readFileSync(PAGE, 'utf8'), block.name, { setting, output }))
@@ -39,14 +41,28 @@ for (const block of blocksOf(readFileSync(PAGE, 'utf8'))) {
 execFileSync(`${ROOT}node_modules/.bin/biome`, ['format', '--write', PAGE], { cwd: ROOT, stdio: 'inherit' })
 writeFileSync(README, quoteFigures(readFileSync(README, 'utf8'), readFileSync(PAGE, 'utf8')))
 
-function settingOf(): string {
+async function describeSetting(): Promise<string> {
   const cores = availableParallelism()
-  const [load = 0] = loadavg()
+  const share = await busyShare()
   const shared =
-    load > IDLE_LOAD_PER_CORE * cores ? ' Other programs were using the machine, so these figures say little.' : ''
+    share > IDLE_SHARE ? ` Other programs used ${Math.round(share * 100)} % of them, so these figures say little.` : ''
   const day = new Date().toISOString().slice(0, 10)
   const processor = cpus()[0]?.model.trim() ?? 'an unknown processor'
-  return `On ${day}: ${cores} cores of ${processor}, ${platform()} ${arch()}, Node ${process.versions.node}. Load average before: ${load.toFixed(1)}.${shared}`
+  return `On ${day}: ${cores} cores of ${processor}, ${platform()} ${arch()}, Node ${process.versions.node}.${shared}`
+}
+
+/** The share of all processors that was in use during `WATCH_MS`. */
+async function busyShare(): Promise<number> {
+  const before = spentMs()
+  await sleep(WATCH_MS)
+  const after = spentMs()
+  return 1 - (after.idle - before.idle) / (after.all - before.all)
+}
+
+function spentMs(): { idle: number; all: number } {
+  const times = cpus().map((cpu) => cpu.times)
+  const all = times.flatMap((each) => Object.values(each)).reduce((sum, ms) => sum + ms, 0)
+  return { idle: times.reduce((sum, { idle }) => sum + idle, 0), all }
 }
 
 /** Shows the output as it arrives. @throws Error if the command fails for any reason but a bound that was not kept. */
