@@ -47,6 +47,7 @@ function readableOf(output: string): string {
     )
   const text = lines
     .join('\n')
+    .replaceAll(/^(\|.*\n)(?=[^|\n])/gm, '$1\n') // else the line would become a row of the table
     .replaceAll(/\n{3,}/g, '\n\n')
     .trim()
   return text.includes('|') ? text : ['```text', text, '```'].join('\n')
