@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type NatsServer, startNats } from '@svc/local/engines/nats.ts'
-import { findFreePort, isPortFree } from '@svc/local/engines/ports.ts'
+import { findFreePort } from '@svc/local/engines/ports.ts'
 import { type Engine, startPostgres } from '@svc/local/engines/postgres.ts'
 import { removeScratch } from '@svc/local/engines/postgres-user.ts'
 import { createDatabase, migrateStores, prepareRoles, type StoreSetup, storeUrl } from '@svc/local/engines/roles.ts'
@@ -115,8 +115,8 @@ const MAX_RESTART_MS = 2_000
 /** A process that has run for this long has started successfully. */
 const SETTLED_MS = 5_000
 const READY_LIMIT_MS = 90_000
-const PORT_ATTEMPTS = 20
 const KEPT_LOG_LINES = 200
+const LINES_IN_ERROR = 5
 const WARN = 40
 
 interface Supervised {
@@ -180,7 +180,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
   const natsUrlFor = (user: NatsUser): string => `nats://${user}:${passwords[user]}@127.0.0.1:${nats.port}`
 
   const countOf = (service: ServiceName): number => replicas[service] ?? REPLICAS
-  const httpPort = await findFreePorts(countOf('gateway'))
+  const httpPort = await findFreePort(countOf('gateway'))
   const authority = `127.0.0.1:${httpPort}`
   const settings: SystemSettings = {
     natsUrlFor,
@@ -240,7 +240,11 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     return one
   }
   const untilReady = async (name: string, timeoutMs: number = READY_LIMIT_MS): Promise<void> => {
-    await eventually(() => get(name).ready && isAlive(get(name).child.pid), { timeoutMs, what: `${name} being ready` })
+    const isReady = (): boolean => get(name).ready && isAlive(get(name).child.pid)
+    await eventually(isReady, { timeoutMs, what: `${name} being ready` }).catch((error: Error) => {
+      const said = get(name).log.map(({ message }) => message)
+      throw new Error(`${error.message}; it last said: ${said.slice(-LINES_IN_ERROR).join('; ') || 'nothing'}`)
+    })
   }
   const untilHealthy = async (timeoutMs: number): Promise<void> => {
     await Promise.all(names.map((name) => untilReady(name, timeoutMs)))
@@ -378,16 +382,6 @@ function isAlive(pid: number | undefined): boolean {
   } catch {
     return false
   }
-}
-
-/** @returns the first of `count` consecutive free ports. */
-async function findFreePorts(count: number): Promise<number> {
-  for (let attempt = 0; attempt < PORT_ATTEMPTS; attempt += 1) {
-    const first = await findFreePort()
-    const free = await Promise.all(Array.from({ length: count }, (_, at) => isPortFree(first + at)))
-    if (!free.includes(false)) return first
-  }
-  throw new Error(`no ${count} free ports in a row`)
 }
 
 function parseName(name: string): { service: ServiceName; index: number } {

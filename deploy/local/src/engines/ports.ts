@@ -11,13 +11,23 @@ const FIRST_PORT = 20_000
 const LAST_PORT = 32_000
 const ATTEMPTS = 50
 
-/** Finds a free port on 127.0.0.1. Another process can still take it first, so the caller must retry. */
-export async function findFreePort(): Promise<number> {
+/** The ports that this process has been given. A server may start on its port long after others have looked for theirs. */
+const given = new Set<number>()
+
+/**
+ * Finds the first of `count` consecutive free ports on 127.0.0.1. Never returns a port twice in one process. Another process can
+ * still take it first, so the caller must retry.
+ */
+export async function findFreePort(count = 1): Promise<number> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-    const port = randomInt(FIRST_PORT, LAST_PORT)
-    if (await isPortFree(port)) return port
+    const first = randomInt(FIRST_PORT, LAST_PORT)
+    const ports = Array.from({ length: count }, (_, at) => first + at)
+    if (ports.some((port) => given.has(port))) continue
+    for (const port of ports) given.add(port)
+    const free = await Promise.all(ports.map((port) => isPortFree(port)))
+    if (!free.includes(false)) return first
   }
-  throw new Error(`no free port from ${FIRST_PORT} to ${LAST_PORT}`)
+  throw new Error(`no ${count} free ports from ${FIRST_PORT} to ${LAST_PORT}`)
 }
 
 /** Whether a server could listen on the port. @throws if the address cannot be used at all (a port below 1024). */
