@@ -1,0 +1,44 @@
+/** The addresses on which gateways and metrics are served. */
+import type { LocalConfig } from '../config.ts'
+import { isPortFree } from '../engines/ports.ts'
+import { metricsTargets } from '../output/metrics-targets.ts'
+import { codeOf, StartError } from '../start-error.ts'
+
+/** @throws StartError if another program uses one of the ports. */
+export async function checkPorts(config: LocalConfig): Promise<void> {
+  for (const port of gatewayPorts(config)) {
+    let free: boolean
+    try {
+      free = await isPortFree(port, config.httpHost)
+    } catch (error) {
+      throw new StartError(
+        `The gateway cannot listen on port ${port} of ${config.httpHost} (${codeOf(error)}): set SVC_HTTP_PORT to another port.`,
+      )
+    }
+    if (!free)
+      throw new StartError(
+        `Port ${port} is in use by another program: end that program, or set SVC_HTTP_PORT to another port.`,
+      )
+  }
+  for (const { port } of metricsTargets(config)) {
+    if (!(await isPortFree(port)))
+      throw new StartError(
+        `Port ${port}, for metrics, is in use by another program: end that program, or set SVC_METRICS_PORT to another port.`,
+      )
+  }
+}
+
+function gatewayPorts({ httpPort, replicas }: LocalConfig): number[] {
+  return Array.from({ length: replicas.gateway }, (_, at) => httpPort + at)
+}
+
+export function gatewayUrls(config: LocalConfig): string[] {
+  return gatewayPorts(config).map((port) => `http://${reachableHost(config.httpHost)}:${port}`)
+}
+
+/** The host under which this machine reaches a gateway that listens on `host`. */
+function reachableHost(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  if (host === '::') return '[::1]'
+  return host.includes(':') ? `[${host}]` : host
+}

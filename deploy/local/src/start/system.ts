@@ -1,0 +1,106 @@
+/** The last step of a start: all services, in the order of their dependencies. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { openDiscovery } from '../engines/discovery.ts'
+import { parseLogLine } from '../output/log-lines.ts'
+import { environmentFor, type SystemSettings, superviseService } from '../processes/services.ts'
+import { StartError } from '../start-error.ts'
+import { type ServiceName, START_GROUPS } from '../topology.ts'
+import { gatewayUrls } from './gateways.ts'
+import { type Run, reasonOf, say, WARN } from './run.ts'
+
+const HEALTH_LIMIT_MS = 30_000
+const HEALTH_POLL_MS = 50
+const MAX_FAILED_STARTS = 3
+/** Exit code of a service with an invalid configuration (libs/config, run-service.ts). A restart would not help. */
+const EX_CONFIG = 78
+
+/** Starts the services in the order of their dependencies. Returns when every gateway reports all of them healthy. */
+export async function startSystem(run: Run, settings: SystemSettings): Promise<void> {
+  const givenUp = Promise.withResolvers<never>()
+  const ended = new AbortController()
+  const signal = AbortSignal.any([run.signal, ended.signal])
+  await using discovery = await openDiscovery({
+    natsUrl: settings.natsUrlFor('admin'),
+    natsAccess: run.config.natsAccess,
+  })
+  const steps = async (): Promise<void> => {
+    for (const services of START_GROUPS) {
+      signal.throwIfAborted()
+      startServices(run, services, settings, givenUp.reject)
+      const called = services.filter((service) => service !== 'gateway')
+      await Promise.all(called.map((service) => discovery.untilServed(service, signal)))
+    }
+    await Promise.all(gatewayUrls(run.config).map((url) => waitForHealth(url, signal)))
+  }
+  try {
+    const failure = await Promise.race([steps(), givenUp.promise, reasonOf(run.engineLost.signal)])
+    if (failure !== undefined) throw new StartError(failure)
+  } finally {
+    ended.abort()
+  }
+}
+
+/**
+ * Starts all processes of these services at once. They also stop at once.
+ * @param giveUp called with a StartError if a service cannot start. Has no effect once the stack is up.
+ */
+function startServices(
+  run: Run,
+  services: readonly ServiceName[],
+  settings: SystemSettings,
+  giveUp: (reason: StartError) => void,
+): void {
+  const supervisors = services.flatMap((service) =>
+    Array.from({ length: run.config.replicas[service] }, (_, at) => {
+      const index = at + 1
+      const name = `${service}-${index}`
+      let lastWords = ''
+      return superviseService({
+        service,
+        index,
+        mark: run.mark,
+        env: environmentFor(service, index, settings),
+        onLine: (line) => {
+          const event = parseLogLine(line, Date.now())
+          const telling = lastWords === '' || /error|configuration/i.test(event.message)
+          if (event.level >= WARN && telling) lastWords = event.message
+          run.log(name, event)
+        },
+        onRestart: ({ code, reason }, delayMs, failures) => {
+          say(run, WARN, `${name} ended (${reason}) and restarts in ${delayMs / 1000} s`)
+          if (code === EX_CONFIG || failures >= MAX_FAILED_STARTS)
+            giveUp(new StartError(`${name} does not start: ${lastWords || reason}`))
+        },
+      })
+    }),
+  )
+  // Without an engine, services could finish no work and would only wait for it.
+  for (const end of [run.force, run.engineLost.signal]) {
+    for (const { kill } of supervisors) end.addEventListener('abort', kill)
+  }
+  run.started.defer(async () => {
+    await Promise.all(supervisors.map((supervisor) => supervisor.stop()))
+  })
+}
+
+/** Waits for a gateway's health, which covers every service. */
+async function waitForHealth(url: string, signal: AbortSignal): Promise<void> {
+  const deadline = Date.now() + HEALTH_LIMIT_MS
+  let last = 'no answer'
+  while (Date.now() < deadline) {
+    signal.throwIfAborted()
+    try {
+      const { status } = await fetch(`${url}/v2/health`, {
+        signal: AbortSignal.any([signal, AbortSignal.timeout(5_000)]),
+      })
+      if (status === 200) return
+      last = `status ${status}`
+    } catch {
+      last = 'no answer'
+    }
+    await sleep(HEALTH_POLL_MS)
+  }
+  throw new StartError(
+    `The gateway at ${url} is not healthy after ${HEALTH_LIMIT_MS / 1000} s (${last}): see the log above.`,
+  )
+}
