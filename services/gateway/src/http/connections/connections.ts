@@ -2,40 +2,17 @@
  * Handles everything on a connection besides ordinary requests: broken HTTP, slow clients, CONNECT, `Expect`. Errors get an
  * answer in the error format of the API, after the answers to earlier requests on the same connection.
  */
-import { createServer, type RequestListener, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { LIMITS } from '@svc/contracts/limits.ts'
-import { newTraceparent, requestIdOf } from '@svc/telemetry/trace.ts'
 import { httpClosed, httpRefused } from '../../metrics.ts'
-import type { Answer } from '../answer.ts'
-import { errorAnswer } from '../errors.ts'
 import type { Backpressure } from './backpressure.ts'
 import { type ConnectionLimits, createConnectionRoom } from './connection-limits.ts'
 import { stopParsing, watchPieces } from './parsing.ts'
-
-/** Timeouts for clients, in milliseconds, and the maximum size of their headers, in bytes; see `http.createServer`. */
-export const SERVER_LIMITS: ServerLimits = {
-  maxHeaderSize: 16 * 1024,
-  headersTimeout: 10_000,
-  /** For a whole request, body included. */
-  requestTimeout: 20_000,
-  connectionsCheckingInterval: 1_000,
-  /** Most load balancers drop an idle connection after 60 s. This is longer, so that the load balancer closes first. */
-  keepAliveTimeout: 72_000,
-  /** Without a byte in either direction, for example because a client does not read its answer. Then the connection is closed. */
-  connectionTimeout: 90_000,
-}
-
-export interface ServerLimits {
-  readonly maxHeaderSize: number
-  readonly headersTimeout: number
-  readonly requestTimeout: number
-  readonly connectionsCheckingInterval: number
-  readonly keepAliveTimeout: number
-  readonly connectionTimeout: number
-}
+import { closeWith, faultOf, invalid, type ParserError, reasonOf } from './refusals.ts'
+import type { ServerLimits } from './server-limits.ts'
 
 /** Headers of one request. Node silently drops headers past this number, so pipeline.ts refuses a request that reaches it. */
 export const MAX_HEADERS = 128
@@ -47,19 +24,6 @@ export const MAX_HEADERS = 128
 export const MAX_PIPELINED = 16
 /** Maximum number of requests, over all connections, that wait for the answer to the previous request on their connection. */
 const MAX_PIPELINED_IN_ALL = 4_096
-
-/**
- * If a request was not read to its end, its connection is closed this long after the answer. Closing it at once would send a
- * reset because of the unread bytes, and the reset could overtake the answer.
- */
-const LINGER_MS = 1_000
-
-/** The error that Node reports for HTTP that it could not parse. */
-interface ParserError extends Error {
-  code?: string
-  rawPacket?: Buffer
-  bytesParsed?: number
-}
 
 interface Connection {
   /** Responses that are not completely sent. */
@@ -190,90 +154,17 @@ function hasOpenBody({ open }: Connection): boolean {
   return [...open].some(({ req }) => !req.complete)
 }
 
-/** Writes an answer to a request whose body will not be read, and closes the connection. */
-export function answerUnread(
-  response: ServerResponse,
-  { status, text }: Answer,
-  headers: Record<string, string>,
-): void {
-  response.writeHead(status, { ...headers, connection: 'close', 'content-length': Buffer.byteLength(text) })
-  // Write the whole answer but do not end it: Node would close the connection at once.
-  response.write(text)
-  const timer = setTimeout(() => response.end(), LINGER_MS)
-  response.once('close', () => clearTimeout(timer))
-}
-
 async function refuseConnection(connection: Connection, socket: Duplex, fault: ServiceError): Promise<void> {
   if (connection.broken) return
   connection.broken = true
   socket.pause()
   socket.on('error', () => {}) // the socket of a CONNECT has no other listener, and a reset must not crash the process
   if ([...connection.open].some(({ headersSent, req }) => headersSent && !req.complete)) {
-    socket.destroy() // the request already has its answer, see answerUnread
+    socket.destroy() // the request already has its answer, see answerUnread in refusals.ts
     return
   }
   // Requests that arrived whole before the malformed bytes still get their answers.
   const owed = [...connection.open].filter(({ req }) => req.complete)
   await Promise.all(owed.map((response) => new Promise((resolve) => response.once('close', resolve))))
   closeWith(socket, fault)
-}
-
-function closeWith(socket: Duplex, fault: ServiceError): void {
-  if (!socket.writable) {
-    socket.destroy()
-    return
-  }
-  const { status, text } = errorAnswer(fault)
-  const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    `date: ${new Date().toUTCString()}`,
-    'content-type: application/json; charset=utf-8',
-    `content-length: ${Buffer.byteLength(text)}`,
-    `x-request-id: ${requestIdOf(newTraceparent())}`,
-    'cache-control: no-store',
-    'connection: close',
-  ]
-  socket.end(`${head.join('\r\n')}\r\n\r\n${text}`)
-  const timer = setTimeout(() => socket.destroy(), LINGER_MS)
-  socket.once('close', () => clearTimeout(timer))
-}
-
-/** The error to answer when Node's HTTP parser or one of its timeouts refuses a request. */
-function faultOf(error: ParserError): ServiceError {
-  switch (error.code) {
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return invalid('the request did not arrive in time')
-    case 'HPE_HEADER_OVERFLOW':
-      return invalid(`the headers are too many, or over ${SERVER_LIMITS.maxHeaderSize} bytes with the request line`)
-    case 'HPE_INVALID_METHOD':
-      // Well-formed HTTP with a method that Node does not know. No path supports it, so it is not_found (spec 3.11).
-      return isRequestLine(error) ? new ServiceError('not_found') : invalid('not HTTP/1.1')
-    default:
-      return invalid('not HTTP/1.1')
-  }
-}
-
-/** The reason as a metric label, with few values. */
-function reasonOf({ code }: ParserError): string {
-  switch (code) {
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return 'timeout'
-    case 'HPE_HEADER_OVERFLOW':
-      return 'headers'
-    case 'ECONNRESET':
-      return 'reset'
-    default:
-      return 'not_http'
-  }
-}
-
-/** Whether the line at which the parser stopped is a valid request line, apart from its method. */
-function isRequestLine({ rawPacket, bytesParsed = 0 }: ParserError): boolean {
-  const text = rawPacket?.toString('latin1') ?? ''
-  const line = text.slice(text.lastIndexOf('\n', bytesParsed) + 1)
-  return /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,40} \S+ HTTP\/1\.[01]\r?\n/.test(line)
-}
-
-function invalid(detail: string): ServiceError {
-  return new ServiceError('invalid_request', { detail })
 }
