@@ -22,6 +22,10 @@ test('spec 7.7; ADR 13: the inbox entries after a position are listed in order, 
   })
   expect(await listOf(h, 'bob', 2)).toEqual({ through: 3, entries: [promotion] })
   expect(await listOf(h, 'bob', 3)).toEqual({ through: 3, entries: [] })
+  // The partition of the other message is emptied. What is left can still be reconciled.
+  await h.expire(message.id)
+  await h.purge()
+  expect(await listOf(h, 'bob', 0)).toEqual({ through: 3, entries: [promotion] })
 })
 
 test('an answer about many logs has the first entries of each, and says how far it goes', async () => {

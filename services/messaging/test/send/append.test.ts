@@ -518,3 +518,18 @@ describe('preflight: all facts for the decision, in one statement', () => {
     expect((await h.append(message({ sender: 'carol', lane: 'requests' }))).outcome).toBe('accepted')
   })
 })
+
+test('ADR 29: the head of a log is updated in place, so that it leaves no dead index rows', async () => {
+  await using h = await startHarness()
+  const count = 30
+  for (let sent = 0; sent < count; sent += 1) await h.append(message())
+  await eventually(async () => {
+    await h.database.run((sql) => sql`select pg_stat_force_next_flush()`)
+    const [updates] = await h.database.run(
+      (sql) => sql`
+        select n_tup_upd::int as all, n_tup_hot_upd::int as in_place
+        from pg_stat_user_tables where schemaname = 'messaging' and relname = 'logs'`,
+    )
+    expect(updates).toEqual({ all: expect.toBeOneOf([count, count - 1]), in_place: updates?.all })
+  })
+})
