@@ -15,9 +15,9 @@ export const CASES = {
   base64: 1_000,
   keys: 500,
   envelopes: 4_000,
-  wrongRequests: 3_000,
-  anyRequests: 3_000,
-  singleRequests: 600,
+  wrongRequests: 2_000,
+  anyRequests: 2_000,
+  singleRequests: 400,
   cursors: 600,
   bytesOnTheWire: 480,
 } as const

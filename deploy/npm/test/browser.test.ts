@@ -12,7 +12,7 @@ import { buildPackage } from '@svc/npm/build.ts'
 import { PACKAGES } from '@svc/npm/packages.ts'
 import { type Browser, type Page, startChromium } from '@svc/test/support/engines/chromium.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
-import { startSystem } from '@svc/test/support/system/system.ts'
+import { ONE_OF_EACH, startSystem } from '@svc/test/support/system/system.ts'
 import { type OutputChunk, rolldown } from 'rolldown'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { temporaryFolder } from './installed.ts'
@@ -105,7 +105,7 @@ async function servePage() {
 
 test('the example page registers, streams, sends and seals from another origin', { timeout: 300_000 }, async () => {
   await using served = await servePage()
-  await using system = await startSystem({ env: { SVC_CORS_ORIGINS: served.origin } })
+  await using system = await startSystem({ replicas: ONE_OF_EACH, env: { SVC_CORS_ORIGINS: served.origin } })
   const browser: Browser = await startChromium()
   try {
     const [alice, bob] = [await browser.newPage(), await browser.newPage()]

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { PACKAGES } from '@svc/npm/packages.ts'
 import { startFakeService } from '@svc/sdk/test/fake-service.ts'
-import { startSystem, type TestSystem } from '@svc/test/support/system/system.ts'
+import { ONE_OF_EACH, startSystem, type TestSystem } from '@svc/test/support/system/system.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { environment, hasRegistry, installAlone, type Packed, packAll, temporaryFolder } from './installed.ts'
 
@@ -102,7 +102,7 @@ describe.runIf(online)('installed with only npm', { timeout: 600_000 }, () => {
   beforeAll(async () => {
     const tarballs = packages.map(({ tarball }) => tarball)
     home = await installAlone(folder.path, 'home', tarballs)
-    system = await startSystem({ replicas: { gateway: 1, identity: 1, messaging: 1, boards: 1, budget: 1 } })
+    system = await startSystem({ replicas: ONE_OF_EACH })
   }, 300_000)
   afterAll(() => system?.[Symbol.asyncDispose]())
 

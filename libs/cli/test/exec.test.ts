@@ -5,18 +5,18 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import { createWebhookHandler } from '@svc/sdk/webhook/webhook-receiver.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
+import { findSvc } from '@svc/test/support/run/bundle.ts'
 import { ENVIRONMENT } from '@svc/test/support/run/environment.ts'
-import { startSystem, type TestSystem } from '@svc/test/support/system/system.ts'
+import { type SharedSystem, shareSystem } from '@svc/test/support/system/shared-system.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { svc, temporaryFolder } from './run.ts'
 
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+const MAIN = await findSvc()
 const KILL_AFTER = new URL('kill-after.ts', import.meta.url).href
 
-let system: TestSystem
+let system: SharedSystem
 const folder = temporaryFolder()
 const key = (name: string): string => folder.path(`${name}.key`)
 const as = (name: string, ...args: string[]) => svc(['--key', key(name), '--url', system.urls[0] ?? '', ...args])
@@ -27,7 +27,7 @@ const quietly = async (name: string, ...args: string[]): Promise<string> => {
 }
 
 beforeAll(async () => {
-  system = await startSystem({ replicas: { identity: 1, messaging: 1, boards: 1, budget: 1, gateway: 1, stream: 1 } })
+  system = await shareSystem('usual')
   await as('anna', 'keygen')
   expect(await as('anna', 'register', 'anna')).toMatchObject({ exitCode: 0 })
 })

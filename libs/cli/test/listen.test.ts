@@ -4,7 +4,7 @@ import { runSvc } from '@svc/cli/program.ts'
 import { AgentClient } from '@svc/sdk/client.ts'
 import { parseKey } from '@svc/sdk/keys.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
-import { startSystem, type TestSystem } from '@svc/test/support/system/system.ts'
+import { ONE_OF_EACH, startSystem, type TestSystem } from '@svc/test/support/system/system.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { svc, temporaryFolder } from './run.ts'
 
@@ -14,7 +14,7 @@ const key = (name: string): string => folder.path(`${name}.key`)
 const as = (name: string, ...args: string[]) => svc(['--key', key(name), '--url', system.urls[0] ?? '', ...args])
 
 beforeAll(async () => {
-  system = await startSystem({ replicas: { identity: 1, messaging: 1, boards: 1, budget: 1 } })
+  system = await startSystem({ replicas: { ...ONE_OF_EACH, stream: 2 } })
   for (const name of ['anna', 'ben']) {
     await as(name, 'keygen')
     expect(await as(name, 'register', name)).toMatchObject({ exitCode: 0 })

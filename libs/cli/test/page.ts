@@ -5,10 +5,11 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { eventually } from '@svc/test/support/eventually.ts'
+import { findSvc } from '@svc/test/support/run/bundle.ts'
 import { ENVIRONMENT } from '@svc/test/support/run/environment.ts'
 import { expect } from 'vitest'
 
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+const MAIN = await findSvc()
 /** Ends with a slash. */
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 

@@ -2,22 +2,22 @@ import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { startFakeService } from '@svc/sdk/test/fake-service.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
+import { findSvc } from '@svc/test/support/run/bundle.ts'
 import { ENVIRONMENT } from '@svc/test/support/run/environment.ts'
-import { startSystem, type TestSystem } from '@svc/test/support/system/system.ts'
+import { type SharedSystem, shareSystem } from '@svc/test/support/system/shared-system.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { svc, temporaryFolder } from './run.ts'
 
 const run = promisify(execFile)
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+const MAIN = await findSvc()
 
-let system: TestSystem
+let system: SharedSystem
 
 beforeAll(async () => {
-  system = await startSystem({ replicas: { messaging: 1, identity: 1, gateway: 1 } })
+  system = await shareSystem('usual')
 })
 afterAll(() => system?.[Symbol.asyncDispose]())
 

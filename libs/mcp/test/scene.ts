@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { type CallToolResult, Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { findSvc } from '@svc/test/support/run/bundle.ts'
 
-const SVC = fileURLToPath(new URL('../../cli/src/main.ts', import.meta.url))
+const SVC = await findSvc()
 
 // biome-ignore lint/suspicious/noExplicitAny: a test knows what it reads
 export type Fields = Record<string, any>

@@ -6,6 +6,7 @@ import { ApiDescription, type OpenApi, type Json as Schema } from '../../support
 import { expectedManifest } from '../../support/description/manifest.ts'
 import { OPERATIONS, type SpecOperation } from '../../support/description/operations.ts'
 import { type Harness, startHarness } from '../../support/system/harness.ts'
+import { ONE_OF_EACH } from '../../support/system/system.ts'
 
 // All values differ from the defaults, so that the test notices a hard-coded number.
 const CONFIGURED = {
@@ -40,7 +41,7 @@ let alice: Agent
 let bob: Agent
 
 beforeAll(async () => {
-  h = await startHarness({ replicas: { identity: 1, messaging: 1, budget: 1 }, env: CONFIGURED })
+  h = await startHarness({ replicas: { ...ONE_OF_EACH, gateway: 2 }, env: CONFIGURED })
   manifest = await call(h.place, 'GET', '/.well-known/agent.json')
   openapi = await call(h.place, 'GET', '/openapi.json')
   api = new ApiDescription(openapi.body as OpenApi)

@@ -10,6 +10,7 @@ import { ABSENT_PUBKEY } from '../../support/description/operations.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type Harness, startHarness } from '../../support/system/harness.ts'
 import type { TestProcess } from '../../support/system/processes.ts'
+import { ONE_OF_EACH } from '../../support/system/system.ts'
 
 /** Also enough for one client's health requests until the system is up. */
 const BURST = 20
@@ -32,7 +33,7 @@ let alice: Agent
 
 beforeAll(async () => {
   h = await startHarness({
-    replicas: { gateway: 3, budget: 1, messaging: 1, identity: 1 },
+    replicas: { ...ONE_OF_EACH, gateway: 3 },
     env: {
       SVC_RATE_PER_SECOND: String(1 / SECONDS_EACH),
       SVC_RATE_BURST: String(BURST),

@@ -2,19 +2,24 @@ import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { ServiceName } from '@svc/local/topology.ts'
+import { findTestRun } from '../engines/engines.ts'
 
-const SCRIPT = fileURLToPath(new URL('bundle-service.ts', import.meta.url))
+const SCRIPT = fileURLToPath(new URL('bundle-program.ts', import.meta.url))
 
 /**
- * Bundles a service (bundle-service.ts), if no other test of the run has done so.
+ * Bundles a program (bundle-program.ts), if no other test of the run has done so.
+ * @param entry its module, relative to the root of the repository.
  * @param folder the folder of the run.
  * @returns the path of the bundle.
  */
-export function bundleOf(service: ServiceName, folder: string): string {
-  const bundles = join(folder, 'bundles')
-  const path = join(bundles, service, 'main.mjs')
-  const stdio = ['ignore', 'ignore', 'pipe'] as const
-  if (!existsSync(path)) execFileSync(process.execPath, [SCRIPT, service, bundles], { stdio: [...stdio] })
+export function bundleOf(entry: string, folder: string): string {
+  const place = join(folder, 'bundles', entry.replaceAll('/', '-'))
+  const path = join(place, 'main.mjs')
+  if (!existsSync(path)) execFileSync(process.execPath, [SCRIPT, entry, place], { stdio: ['ignore', 'ignore', 'pipe'] })
   return path
+}
+
+/** @returns the path of the command `svc`, as one module. */
+export async function findSvc(): Promise<string> {
+  return bundleOf('libs/cli/src/main.ts', (await findTestRun()).folder)
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /**
@@ -7,11 +8,22 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 const WAITING =
   /\/faults?[./-]|\/faults\/|stack\.test|edge\/health|expiry|stream-limits|deliveries\.test|pages\.test|packages\.test/
 
-/** The order of a run: files that wait, then the others, each in vitest's own order. */
+/**
+ * Files that use a shared system (system/shared-system.ts), directly or through libs/mcp/test/stage.ts. They run one after another,
+ * because even an idle system takes CPU.
+ */
+const SHARING = /share(?:Harness|System)\('(\w+)'\)|startStage\(/
+
+/** The order of a run: files that wait, then those of each shared system, then the others, each in vitest's own order. */
 export class WaitingFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rankOf = ({ moduleId }: TestSpecification): string => {
+      if (WAITING.test(moduleId)) return '1'
+      const [found, system = 'usual'] = SHARING.exec(readFileSync(moduleId, 'utf8')) ?? []
+      return found === undefined ? '3' : `2 ${system}`
+    }
+    const ranks = new Map(files.map((file) => [file, rankOf(file)]))
     const sorted = await super.sort(files)
-    const waits = ({ moduleId }: TestSpecification): boolean => WAITING.test(moduleId)
-    return [...sorted.filter(waits), ...sorted.filter((file) => !waits(file))]
+    return sorted.toSorted((one, other) => (ranks.get(one) ?? '').localeCompare(ranks.get(other) ?? ''))
   }
 }

@@ -75,7 +75,11 @@ export function startTestProcess(options: {
 function startBundle(folder: string): (options: ServiceOptions) => Child {
   const env = { NODE_COMPILE_CACHE: join(folder, 'compiled') }
   return (options) =>
-    startService({ ...options, env: { ...env, ...options.env }, entry: bundleOf(options.service, folder) })
+    startService({
+      ...options,
+      env: { ...env, ...options.env },
+      entry: bundleOf(`services/${options.service}/src/main.ts`, folder),
+    })
 }
 
 /**
