@@ -243,7 +243,9 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     const isReady = (): boolean => get(name).ready && isAlive(get(name).child.pid)
     await eventually(isReady, { timeoutMs, what: `${name} being ready` }).catch((error: Error) => {
       const said = get(name).log.map(({ message }) => message)
-      throw new Error(`${error.message}; it last said: ${said.slice(-LINES_IN_ERROR).join('; ') || 'nothing'}`)
+      throw new Error(`${error.message}; it last said: ${said.slice(-LINES_IN_ERROR).join('; ') || 'nothing'}`, {
+        cause: error,
+      })
     })
   }
   const untilHealthy = async (timeoutMs: number): Promise<void> => {

@@ -9,18 +9,20 @@ const WAITING =
   /\/faults?[./-]|\/faults\/|stack\.test|edge\/health|expiry|stream-limits|deliveries\.test|pages\.test|packages\.test/
 
 /**
- * Files that use a shared system (system/shared-system.ts), directly or through libs/mcp/test/stage.ts. They run one after another,
- * because even an idle system takes CPU.
+ * Files that use a shared system (system/shared-system.ts). They start one soon after another, because even an idle system takes
+ * CPU, and stops when nobody has used it for a while.
  */
-const SHARING = /share(?:Harness|System)\('(\w+)'\)|startStage\(/
+const SHARING = /share(?:Harness|System)\('(\w+)'\)/
+/** The tests of libs/mcp that use the system of its stage.ts. */
+const STAGED = /libs\/mcp\/test\/(?:waiting|guide|transports|security)\.test/
 
 /** The order of a run: files that wait, then those of each shared system, then the others, each in vitest's own order. */
 export class WaitingFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rankOf = ({ moduleId }: TestSpecification): string => {
       if (WAITING.test(moduleId)) return '1'
-      const [found, system = 'usual'] = SHARING.exec(readFileSync(moduleId, 'utf8')) ?? []
-      return found === undefined ? '3' : `2 ${system}`
+      const [, system] = STAGED.test(moduleId) ? ['', 'usual'] : (SHARING.exec(readFileSync(moduleId, 'utf8')) ?? [])
+      return system === undefined ? '3' : `2 ${system}`
     }
     const ranks = new Map(files.map((file) => [file, rankOf(file)]))
     const sorted = await super.sort(files)
