@@ -1,6 +1,6 @@
 /**
  * `node bundle-program.ts <entry> <folder>`: bundles a program into one module, `<folder>/main.mjs`, for the processes that tests
- * start. A program has 500 to 1,000 modules, and Node needs three to four times as much CPU time to load them as to load one.
+ * start. A service has 500 to 1,000 modules, and Node needs three to four times as much CPU time to load them as to load one.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, renameSync } from 'node:fs'

@@ -19,7 +19,7 @@ export function bundleOf(entry: string, folder: string): string {
   return path
 }
 
-/** @returns the path of the command `svc`, as one module. */
+/** Bundles the command `svc`. @returns the path of its module. */
 export async function findSvc(): Promise<string> {
   return bundleOf('libs/cli/src/main.ts', (await findTestRun()).folder)
 }

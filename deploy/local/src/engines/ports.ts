@@ -11,23 +11,23 @@ const FIRST_PORT = 20_000
 const LAST_PORT = 32_000
 const ATTEMPTS = 50
 
-/** The ports that this process has been given. A server may start on its port long after others have looked for theirs. */
-const given = new Set<number>()
+/** Ports that this process has tried or returned. A server may start on its port long after others have looked for theirs. */
+const taken = new Set<number>()
 
 /**
- * Finds the first of `count` consecutive free ports on 127.0.0.1. Never returns a port twice in one process. Another process can
+ * Finds `count` consecutive free ports on 127.0.0.1 and returns the first. Never returns a port twice in one process. Another process can
  * still take it first, so the caller must retry.
  */
 export async function findFreePort(count = 1): Promise<number> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const first = randomInt(FIRST_PORT, LAST_PORT)
     const ports = Array.from({ length: count }, (_, at) => first + at)
-    if (ports.some((port) => given.has(port))) continue
-    for (const port of ports) given.add(port)
+    if (ports.some((port) => taken.has(port))) continue
+    for (const port of ports) taken.add(port)
     const free = await Promise.all(ports.map((port) => isPortFree(port)))
     if (!free.includes(false)) return first
   }
-  throw new Error(`no ${count} free ports from ${FIRST_PORT} to ${LAST_PORT}`)
+  throw new Error(`found no ${count} consecutive free ports from ${FIRST_PORT} to ${LAST_PORT}`)
 }
 
 /** Whether a server could listen on the port. @throws if the address cannot be used at all (a port below 1024). */

@@ -1,4 +1,4 @@
-/** What every step of a start needs. */
+/** State and helpers of all steps of a start. */
 import type { LocalConfig } from '../config.ts'
 import type { Secrets } from '../engines/secrets.ts'
 import type { LogEvent } from '../output/log-lines.ts'

@@ -5,7 +5,7 @@ import { parseLogLine } from '../output/log-lines.ts'
 import { environmentFor, type SystemSettings, superviseService } from '../processes/services.ts'
 import { StartError } from '../start-error.ts'
 import { type ServiceName, START_GROUPS } from '../topology.ts'
-import { gatewayUrls } from './gateways.ts'
+import { gatewayUrls } from './addresses.ts'
 import { type Run, reasonOf, say, WARN } from './run.ts'
 
 const HEALTH_LIMIT_MS = 30_000

@@ -50,7 +50,7 @@ const MAX_WAITING_CHARACTERS: number = 32 * 1024 * 1024
 
 /** A row whose events JetStream has acknowledged. */
 interface Acknowledged extends PublishedRow {
-  /** `WatchedStream.resets` before the events were sent. */
+  /** `WatchedStream.resets` just before the epoch was read. */
   readonly resets: number
 }
 
@@ -134,7 +134,7 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
 
   /**
    * Marks rows as published. The stream may lose an event after it was acknowledged, and give its sequence to another one, which
-   * hides the loss. So a row is published again if there was a sign of a loss since its events were sent, also during the mark.
+   * hides the loss. So a row is published again if there was a sign of a loss since just before its epoch was read, also during the mark.
    * @returns an error for each row that is published again.
    */
   async function markRows(rows: Acknowledged[]): Promise<(undefined | Error)[]> {

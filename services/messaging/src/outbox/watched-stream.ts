@@ -16,10 +16,10 @@ const REQUEUE_ROWS = 1_000
 /**
  * The stream of accepted events, which may lose events that it acknowledged. A server that comes back may have lost its last
  * events, and new events take over their sequences, which hides the gap. So every sign of a lost tail (a disconnection, a failed
- * publication, or a sequence that was assigned before) leads to a comparison with the outbox before anything more is published.
+ * publication, or a sequence that was assigned before) leads to a comparison with the outbox before `epoch()` returns again.
  */
 interface WatchedStream {
-  /** The epoch of the stream: its creation time. Compares table and stream first if there was a sign of a loss. */
+  /** The epoch of the stream: its creation time. Compares table and stream first, at the first call and after each sign of a loss. */
   epoch(): Promise<string>
   /** The number of signs of a loss so far. */
   readonly resets: number
@@ -66,7 +66,7 @@ export function watchStream({ database, stream, logger }: WatchedStreamOptions):
     const givenBefore = lastGiven
     try {
       const { lastSequence, isNew } = await stream.publish(events)
-      // Even of a mix, at least one event is new.
+      // A batch of old and new events has at least one new event.
       const stored = !isNew ? 0 : areNew ? events.length : 1
       if (lastSequence < givenBefore + stored) {
         await requeueBehind({ epoch: current, lastSequence: lastSequence - events.length })

@@ -22,7 +22,7 @@ test('spec 7.7; ADR 13: the inbox entries after a position are listed in order, 
   })
   expect(await listOf(h, 'bob', 2)).toEqual({ through: 3, entries: [promotion] })
   expect(await listOf(h, 'bob', 3)).toEqual({ through: 3, entries: [] })
-  // The partition of the other message is emptied. What is left can still be reconciled.
+  // When the partition of the other message is truncated, the promotion is still listed.
   await h.expire(message.id)
   await h.purge()
   expect(await listOf(h, 'bob', 0)).toEqual({ through: 3, entries: [promotion] })

@@ -519,7 +519,7 @@ describe('preflight: all facts for the decision, in one statement', () => {
   })
 })
 
-test('ADR 29: the head of a log is updated in place, so that it leaves no dead index rows', async () => {
+test('the head of a log is updated in place, so that it leaves no dead index entries', async () => {
   await using h = await startHarness()
   const count = 30
   for (let sent = 0; sent < count; sent += 1) await h.append(message())

@@ -1,4 +1,4 @@
-/** Answers to what is no request, or is not read to its end. */
+/** Answers malformed HTTP, and requests whose body is not read to its end. */
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { ServiceError } from '@svc/contracts/errors.ts'

@@ -1,4 +1,4 @@
-/** The addresses on which gateways and metrics are served. */
+/** The addresses of gateways and metrics, and the check that their ports are free. */
 import type { LocalConfig } from '../config.ts'
 import { isPortFree } from '../engines/ports.ts'
 import { metricsTargets } from '../output/metrics-targets.ts'
