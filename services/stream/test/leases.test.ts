@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { type Database, openDatabase } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
+import { newTraceparent } from '@svc/telemetry/trace.ts'
 import { createTestDatabase, type TestDatabase } from '@svc/test/support/engines/database.ts'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openStreamHere } from '../src/handlers/open-stream-here.ts'
 import { listLeases, purgeLeases, releaseLeases, takeLease } from '../src/store/leases.ts'
 import { findRoom, purgeProcesses, removeProcess, reportProcess, SILENCE_SECONDS } from '../src/store/processes.ts'
+import { createStreams } from '../src/streams/streams.ts'
 
 let testDatabase: TestDatabase
 let database: Database
@@ -73,7 +76,12 @@ describe('the leases of a process', () => {
     expect(await database.run((sql) => reportProcess(sql, 'removed', 0))).toBe(true)
     await silence('removed', SILENCE_SECONDS)
     await database.run((sql) => purgeProcesses(sql))
-    await expect(take(newAgent(), randomUUID(), 'removed')).rejects.toMatchObject({ code: '23503' })
+    const streams = createStreams({ capacity: 1, onLeft: () => {} })
+    const deps = { database, streams, processId: 'removed', address: 'http://nowhere', silenceSeconds: 1 }
+    const context = { traceparent: newTraceparent(), deadlineMs: Number.POSITIVE_INFINITY }
+    const opened = openStreamHere(deps, { agent_id: newAgent(), after: 0 }, context)
+    await expect(opened).rejects.toMatchObject({ code: 'unavailable' })
+    expect(streams.room).toBe(1)
     expect(await database.run((sql) => reportProcess(sql, 'removed', 0))).toBe(false)
     expect(await take(newAgent(), randomUUID(), 'removed')).toBe(true)
   })

@@ -1,6 +1,7 @@
 import type { CallContext } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { StreamPlace, StreamRequest } from '@svc/contracts/stream.ts'
+import { sqlStateOf } from '@svc/postgres/database.ts'
 import type { StreamDeps } from '../deps.ts'
 import { takeLease } from '../store/leases.ts'
 
@@ -13,8 +14,13 @@ export interface OpenHereDeps extends Pick<StreamDeps, 'database' | 'streams' | 
 
 const LIMIT_RETRY_SECONDS = 2
 const CAPACITY_RETRY_SECONDS = 5
+/** Postgres: foreign key violation. The lease refers to the row of this process. */
+const PROCESS_REMOVED = '23503'
 
-/** Opens a stream in this process, with one of the agent's leases. Codes: `stream_limit`, `stream_capacity`. */
+/**
+ * Opens a stream in this process, with one of the agent's leases. Codes: `stream_limit`, `stream_capacity`; `unavailable` if other
+ * processes have removed this one, because it was paused, until it reports again.
+ */
 export async function openStreamHere(
   { database, streams, processId, address, silenceSeconds }: OpenHereDeps,
   request: StreamRequest,
@@ -27,7 +33,7 @@ export async function openStreamHere(
     if (!taken) throw new ServiceError('stream_limit', { retryAfterSeconds: LIMIT_RETRY_SECONDS })
   } catch (error) {
     streams.leave(seat)
-    throw error
+    throw sqlStateOf(error) === PROCESS_REMOVED ? new ServiceError('unavailable', { cause: error }) : error
   }
   return { address, silence_seconds: silenceSeconds, ...streams.admit(seat) }
 }
