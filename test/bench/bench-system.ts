@@ -48,7 +48,7 @@ export async function startBenchSystem(settings: NodeJS.ProcessEnv = {}, root = 
       password: 'bench',
       durable: true,
       maxConnections: 200,
-      // As in deploy/kubernetes/examples/cloudnative-pg. The local stack's values are for a small machine.
+      // The values of deploy/kubernetes/examples/cloudnative-pg, because those of the local stack are for a small machine.
       sharedBuffersMib: 1024,
       settings: { max_wal_size: '8GB' },
       onProblem: (line) => process.stderr.write(`postgres: ${line}\n`),

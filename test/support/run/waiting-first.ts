@@ -9,8 +9,8 @@ const WAITING =
   /\/faults?[./-]|\/faults\/|stack\.test|edge\/health|expiry|stream-limits|deliveries\.test|pages\.test|packages\.test/
 
 /**
- * Files that use a shared system (system/shared-system.ts). They start one soon after another, because even an idle system takes
- * CPU, and stops when nobody has used it for a while.
+ * Files that use a shared system (system/shared-system.ts). They start close together: even an idle system takes CPU, so it should
+ * soon have no users left, and stop.
  */
 const SHARING = /share(?:Harness|System)\('(\w+)'\)/
 /** The tests of libs/mcp that use the system of its stage.ts. */
