@@ -68,6 +68,14 @@ const untilWaiting = (table: string): Promise<unknown> =>
     return waiting.length > 0
   })
 
+/** Until an index is being dropped or built, and waits for the transactions of others. */
+const untilIndexWaits = (): Promise<unknown> =>
+  eventually(async () => {
+    const waiting = await sql`
+      select from pg_stat_activity where datname = current_database() and wait_event = 'virtualxid' and query like '%concurrently%'`
+    return waiting.length > 0
+  })
+
 describe('a migration under load', () => {
   test('lets others continue while a transaction locks a table, and finishes afterwards', async () => {
     await begin(['one'])
@@ -111,6 +119,35 @@ describe('a migration under load', () => {
     service.release()
     await migrated
     expect(await sql`select one.more, two.more from budget.one, budget.two`).toHaveLength(1)
+  })
+
+  test('without a transaction waits as long as it takes while others write, and begins again after a failure', async () => {
+    await begin(['one'])
+    const folder = files({
+      '0001_index': `-- without a transaction
+        drop index concurrently if exists budget.one_id;
+        create unique index concurrently one_id on budget.one (id);`,
+      '0002_one': 'alter table budget.one add column more text;',
+    })
+    await sql`insert into budget.one values (1), (1)`
+    await expect(up(folder)).rejects.toThrow('could not create unique index')
+    await sql`delete from budget.one`
+    const holder = await sql.reserve()
+    await holder`begin`
+    await holder`insert into budget.one values (2)`
+    const migrated = up(folder)
+    await untilIndexWaits()
+    await sql`insert into budget.one values (3)`
+    // Longer than a file with a transaction would wait.
+    await sql`select pg_sleep(1)`
+    await untilIndexWaits()
+    await holder`commit`
+    holder.release()
+    await migrated
+    expect(await sql`select indisvalid from pg_index where indexrelid = 'budget.one_id'::regclass`).toEqual([
+      { indisvalid: true },
+    ])
+    expect(await sql`select id, more from budget.one order by id`).toHaveLength(2)
   })
 
   test('fails at once if it is wrong', async () => {

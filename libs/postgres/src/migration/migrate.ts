@@ -2,6 +2,7 @@ import { runner } from 'node-pg-migrate'
 import pg from 'pg'
 import { type PostgresServer, parseServer } from '../connection/server.ts'
 import { replaceFunctions } from './functions.ts'
+import { numberedFiles } from './numbered-files.ts'
 import { readSchemaFiles, type SchemaFiles } from './schema-files.ts'
 
 interface MigrateOptions {
@@ -33,8 +34,8 @@ const LOCK_NOT_AVAILABLE = '55P03'
 const DEADLOCK_DETECTED = '40P01'
 
 /**
- * Brings a schema up to date. First it runs every new numbered file once, in order, each in its own transaction. Then it replaces
- * the functions whose text has changed, in one transaction.
+ * Brings a schema up to date. First it runs every new numbered file once, in order, each in its own transaction (but see
+ * numbered-files.ts). Then it replaces the functions whose text has changed, in one transaction.
  *
  * Two processes may start it at once: the second waits and then finds nothing to do. It may be killed and restarted at any
  * time. It is safe while services use the schema: a file that does not get its table locks at once is retried later. Do not edit
@@ -55,6 +56,7 @@ export async function migrate({ url, schema, dir, log = () => {} }: MigrateOptio
         await runner({
           dbClient: client,
           dir: files.tablesDir,
+          migrationLoaderStrategies: [numberedFiles(TABLE_WAIT_MS)],
           direction: 'up',
           schema,
           createSchema: missing,
@@ -150,8 +152,9 @@ async function untilNobodyIsInTheWay(client: pg.Client, work: () => Promise<void
     } catch (error) {
       const { code } = error as { code?: unknown }
       if ((code !== LOCK_NOT_AVAILABLE && code !== DEADLOCK_DETECTED) || Date.now() > deadline) throw error
-      // The failed step left its transaction open.
+      // The failed step left its transaction open, or its lock timeout off.
       await client.query('rollback')
+      await client.query(`set lock_timeout = ${TABLE_WAIT_MS}`)
       await new Promise((resolve) => setTimeout(resolve, TABLE_RETRY_MS))
     }
   }
