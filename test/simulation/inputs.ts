@@ -54,7 +54,7 @@ export const TOUCHED = {
     byAgent: 5,
   },
   others: {
-    /** reservations_pkey. The table of the nonces is so small that messages share its pages. */
+    /** reservations_operation. The table of the nonces is so small that messages share its pages. */
     byMessage: 1,
     /** The row of budget.accounts. */
     byAgent: 1,

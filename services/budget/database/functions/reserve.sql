@@ -1,4 +1,4 @@
--- budget.reserve, revision 4
+-- budget.reserve, revision 5
 -- Reserves the cost of a batch of operations in one call and one transaction. An agent occurs once in a batch.
 --
 -- In: parallel arrays, one item at each index; the operator's allowances; `at` replaces the clock in tests (null: the
@@ -18,7 +18,7 @@
 --
 -- The price may change between attempts, because the price of a post depends on its subscribers when it is judged (spec 8.8).
 --
--- Every lookup is by primary key, and the settings below make the planner do so. A connection plans each statement once,
+-- Every lookup compares all columns of one index, and the settings below make the planner do so. A connection plans each statement once,
 -- perhaps while the tables are still empty. Without the settings, such a plan would read whole tables until the connection
 -- ends.
 create or replace function budget.reserve(

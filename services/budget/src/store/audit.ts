@@ -207,8 +207,9 @@ export async function listSettled(
 /** The charges of these operations that are held or settled. */
 export async function findCharges(tx: Tx, operations: readonly string[]): Promise<Charge[]> {
   return tx<Charge[]>`
-    select r.operation, r.agent_id, r.units, r.introduction_peer from budget.reservations r
-    where r.operation = any (${[...operations]}::text[]) and r.state <> 'released'`
+    select r.operation, r.agent_id, r.units, r.introduction_peer
+    from unnest(${[...operations]}::text[]) as u (operation) join budget.reservations r on r.operation = u.operation
+    where r.state <> 'released'`
 }
 
 /** Whether each pair was introduced, in the order of `pairs`. */
