@@ -30,13 +30,17 @@ export async function chooseKeyFile(page: Page, content: string): Promise<void> 
     .setInputFiles({ name: 'agent.key', mimeType: 'application/json', buffer: Buffer.from(content) })
 }
 
-/** Drags a file from outside the browser over the page, and drops it. */
-export async function dropFile(page: Page, path: string): Promise<void> {
-  const devtools = await page.context().newCDPSession(page)
-  const data = { items: [], files: [path], dragOperationsMask: 1 }
-  for (const type of ['dragEnter', 'dragOver', 'drop'] as const)
-    await devtools.send('Input.dispatchDragEvent', { type, x: 40, y: 40, data })
-  await devtools.detach()
+/**
+ * Drags a key file over the page, and drops it. The events come from the page: Chromium sometimes never answers the command that
+ * drags a file of the disk.
+ */
+export async function dropFile(page: Page, content: string): Promise<void> {
+  const dataTransfer = await page.evaluateHandle<unknown>(`(() => {
+    const data = new DataTransfer()
+    data.items.add(new File([${JSON.stringify(content)}], 'agent.key'))
+    return data
+  })()`)
+  for (const type of ['dragenter', 'dragover', 'drop']) await page.locator('body').dispatchEvent(type, { dataTransfer })
 }
 
 export async function finishImport(page: Page): Promise<void> {

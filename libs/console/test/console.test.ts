@@ -2,19 +2,17 @@
  * The console in Chromium, through a system with two gateways. One system and one browser serve all tests, which build on each
  * other: alice lives in one profile of the browser and on one gateway, bob in another profile and on the other gateway.
  */
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { strings } from '@svc/console/strings.ts'
 import { AgentClient, formatKey, generateKey } from '@svc/sdk'
 import type { BrowserContext, Locator, Page } from '@svc/test/support/engines/chromium.ts'
-import { findTestRun } from '@svc/test/support/engines/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from 'vitest'
 import { findBarriers } from './accessibility.ts'
 import * as acts from './acts.ts'
 import { type Stage, startStage } from './stage.ts'
 
-const SLOW = { timeout: 300_000 }
+/** Only a step that hangs takes this long. Each action ends much sooner (stage.ts). */
+const SLOW = { timeout: 180_000 }
 const HOSTILE = [
   ['markup', '<img src=x onerror=alert(1)><script>alert(1)</script><b>bold</b>'],
   ['bidirectional controls', 'abc \u202e\u2067 evil \u202c\u2069 <- reversed'],
@@ -39,6 +37,14 @@ beforeAll(async () => {
   stage.watcher.secrets.push(bobsKey.secretKey)
 }, 240_000)
 afterAll(() => stage?.[Symbol.asyncDispose]())
+
+let failed: string | undefined
+beforeEach(({ task }) => {
+  if (failed !== undefined) expect.fail(`a test before this one failed: ${failed}`)
+  onTestFailed(() => {
+    failed = task.name
+  })
+})
 
 /** The window of a test that needs the ones before it. */
 function windowOf(page: Page | undefined): Page {
@@ -109,8 +115,7 @@ describe('two windows', () => {
 
   test('the other drops a key file of the CLI on the page', SLOW, async () => {
     bob = await stage.openConsole(bobs as BrowserContext, 1)
-    const file = join((await findTestRun()).folder, 'bob.key')
-    writeFileSync(file, `${formatKey(bobsKey)}\n`, { mode: 0o600 })
+    const file = `${formatKey(bobsKey)}\n`
     await bob.getByRole('button', { name: strings.start.createButton }).waitFor()
     await acts.dropFile(bob, file)
     await bob.getByText(strings.start.imported).waitFor()
