@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { POOLS } from '../simulation/inputs.ts'
 import { connectionRows, connectionsAtMost, KEPT_CONNECTIONS } from './connections.ts'
-import { KUBERNETES, render } from './kubernetes-render.ts'
+import { KUBERNETES, render } from './kubernetes/render.ts'
 
 const PAGE = readFileSync(new URL('../../docs/operating/scale.md', import.meta.url), 'utf8')
 

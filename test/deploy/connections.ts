@@ -1,6 +1,6 @@
 /** The most connections to Postgres that a deployment may open, and the most that its Postgres accepts. */
-import type { Manifest } from './kubernetes-render.ts'
-import { environmentOf, servicesOf, workloadsOf } from './kubernetes-render.ts'
+import type { Manifest } from './kubernetes/render.ts'
+import { environmentOf, servicesOf, workloadsOf } from './kubernetes/render.ts'
 
 /** Connections that Postgres reserves for its superuser, plus some for an operator. */
 export const KEPT_CONNECTIONS = 3 + 5

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { svc } from '../../libs/cli/test/run.ts'
 import { ROOT } from './facts.ts'
-import { environmentOf, KUBERNETES, type Manifest, render, renderWith, workloadsOf } from './kubernetes-render.ts'
+import { environmentOf, KUBERNETES, type Manifest, render, renderWith, workloadsOf } from './kubernetes/render.ts'
 
 const PAGES = readdirSync(join(ROOT, 'docs/operating'), { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.md'))

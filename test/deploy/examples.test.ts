@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { readFacts } from './facts.ts'
-import { KUBERNETES, type Manifest, nameOf, render, renderWith, workloadsOf } from './kubernetes-render.ts'
-import { findSchemaProblems } from './kubernetes-schema.ts'
-import { find, specOf } from './manifest-parts.ts'
+import { find, specOf } from './kubernetes/manifest-parts.ts'
+import { KUBERNETES, type Manifest, nameOf, render, renderWith, workloadsOf } from './kubernetes/render.ts'
+import { findSchemaProblems } from './kubernetes/schema.ts'
 
 const EXAMPLES = join(KUBERNETES, 'examples')
 const read = (file: string): Manifest[] =>

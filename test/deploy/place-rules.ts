@@ -3,8 +3,8 @@
  * releases. Each rule has the form of those in kubernetes-rules.ts.
  */
 import type { IIngress, INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
-import { type Manifest, workloadsOf } from './kubernetes-render.ts'
-import { environmentsOf, policiesOf, type Rule } from './kubernetes-rules.ts'
+import { type Manifest, workloadsOf } from './kubernetes/render.ts'
+import { environmentsOf, policiesOf, type Rule } from './kubernetes/rules.ts'
 
 /** A finished Job and its pods are kept for at least the minimum and at most the maximum. */
 const MAX_TTL_SECONDS = 7 * 24 * 60 * 60

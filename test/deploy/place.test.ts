@@ -4,6 +4,16 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Facts, ROOT, readFacts } from './facts.ts'
 import {
+  containerOf,
+  type Fields,
+  find,
+  NotThere,
+  podOf,
+  remove,
+  settingsOf,
+  specOf,
+} from './kubernetes/manifest-parts.ts'
+import {
   environmentOf,
   KUBERNETES,
   type Manifest,
@@ -13,10 +23,9 @@ import {
   renderWith,
   servicesOf,
   workloadsOf,
-} from './kubernetes-render.ts'
-import { RULES, type Rule } from './kubernetes-rules.ts'
-import { findSchemaProblems } from './kubernetes-schema.ts'
-import { containerOf, type Fields, find, NotThere, podOf, remove, settingsOf, specOf } from './manifest-parts.ts'
+} from './kubernetes/render.ts'
+import { RULES, type Rule } from './kubernetes/rules.ts'
+import { findSchemaProblems } from './kubernetes/schema.ts'
 import { PLACE_RULES } from './place-rules.ts'
 
 type RuleName = keyof typeof PLACE_RULES

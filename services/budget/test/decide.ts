@@ -1,6 +1,6 @@
 /** The rule of `budget.refusal_of` and `budget.credits_for` in plain TypeScript, for the model. */
 import type { Allowances } from '../src/domain/allowances.ts'
-import type { Refusal } from '../src/domain/refusal.ts'
+import type { Refusal } from '../src/domain/refusal-codes.ts'
 
 /** The agent's used and remaining budget on the day of the operation. */
 export interface Standing {

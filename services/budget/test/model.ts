@@ -1,7 +1,7 @@
 /** A model of the budget without a database. It is slow and plain; tests compare the SQL with it. */
 import type { Allowances } from '../src/domain/allowances.ts'
 import { DAY_MS } from '../src/domain/day.ts'
-import type { Refusal } from '../src/domain/refusal.ts'
+import type { Refusal } from '../src/domain/refusal-codes.ts'
 import { decide } from './decide.ts'
 
 export interface Cost {

@@ -23,11 +23,10 @@ import { getWebhook } from './handlers/get-webhook.ts'
 import { measureWebhooks } from './handlers/measure-webhooks.ts'
 import { setWebhook } from './handlers/set-webhook.ts'
 import { createResolve, type Resolve } from './http/resolve.ts'
-import { startDeliver } from './loops/deliver.ts'
+import { startClaimJobs } from './loops/claim-jobs.ts'
 import { createDeliveries } from './loops/deliveries.ts'
 import { startIngest } from './loops/ingest.ts'
-import { startReconcile } from './loops/reconcile.ts'
-import { createReconciliation } from './loops/reconciliation.ts'
+import { createReconciliation, startReconcile } from './loops/reconciliation.ts'
 import { startRemoveJobs } from './loops/remove-jobs.ts'
 import { startResealSecrets } from './loops/reseal-secrets.ts'
 import { consumerLag, covered, inFlight, oldestDue } from './metrics.ts'
@@ -74,7 +73,7 @@ export function startWebhook(config: WebhookConfig, resolve: Resolve = createRes
         finish: createFinish(database),
         onEnd: wake,
       })
-      deliver = startDeliver({ ...deps, deliveries, leaseSeconds })
+      deliver = startClaimJobs({ ...deps, deliveries, leaseSeconds })
       const reconciliation = createReconciliation({
         database,
         bus,

@@ -3,14 +3,14 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { attempt } from '../state/failures.ts'
 import { type Page, route } from '../state/route.ts'
 import { strings } from '../strings.ts'
-import { MailPage } from '../views/mail/mail-page.tsx'
+import { MailPage } from '../views/mail/read/mail-page.tsx'
 import { Sidebar } from './sidebar.tsx'
 
 /** Pages that are loaded when they are opened. The inbox is part of the first screen. */
 const LATER: Partial<Record<Page, () => Promise<FunctionComponent>>> = {
-  sent: async () => (await import('../views/mail/sent-page.tsx')).SentPage,
-  drafts: async () => (await import('../views/mail/drafts-page.tsx')).DraftsPage,
-  write: async () => (await import('../views/mail/write-page.tsx')).WritePage,
+  sent: async () => (await import('../views/mail/write/sent-page.tsx')).SentPage,
+  drafts: async () => (await import('../views/mail/write/drafts-page.tsx')).DraftsPage,
+  write: async () => (await import('../views/mail/write/write-page.tsx')).WritePage,
   boards: async () => (await import('../views/boards/boards-page.tsx')).BoardsPage,
   contacts: async () => (await import('../views/settings/contacts-page.tsx')).ContactsPage,
   settings: async () => (await import('../views/settings/settings-page.tsx')).SettingsPage,

@@ -8,7 +8,7 @@ import { failpoint } from '@svc/failpoints/failpoint.ts'
 import { isLockTimeout, retryOnConflict } from '@svc/postgres/database.ts'
 import type { BudgetDeps } from '../deps.ts'
 import { secondsToMidnight } from '../domain/day.ts'
-import { isRefusal } from '../domain/refusal.ts'
+import { isRefusal } from '../domain/refusal-codes.ts'
 import { findFinal } from '../store/reconsider.ts'
 import { findBusyAccounts, type Reserved, reserveBatch } from '../store/reserve.ts'
 

@@ -1,7 +1,7 @@
 import type { Sql } from '@svc/postgres/database.ts'
 import { textList } from '@svc/postgres/text-list.ts'
 import type { Allowances } from '../domain/allowances.ts'
-import type { Refusal } from '../domain/refusal.ts'
+import type { Refusal } from '../domain/refusal-codes.ts'
 
 /** The value of `lock_timeout` that means no timeout. */
 const UNLIMITED = 0

@@ -2,7 +2,7 @@ import { DEFAULT_STREAM_BOUNDS } from '@svc/nats/streams/streams.ts'
 import { type Database, isLockTimeout } from '@svc/postgres/database.ts'
 import { type Loop, startLoop } from '@svc/service/loop.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
-import type { Purged } from '../store/operate/expired.ts'
+import type { Purged } from '../store/operate/count-expired.ts'
 import { purgeOutbox, purgePending, SLOTS, truncateSlot } from '../store/operate/purge.ts'
 import { purgeMessageFences } from '../store/send/message-fences.ts'
 

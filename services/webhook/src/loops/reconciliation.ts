@@ -4,6 +4,7 @@ import { ARRIVALS_MAX, HEADS_MAX, listArrivals, listHeads, readArrivals } from '
 import { failpoint } from '@svc/failpoints/failpoint.ts'
 import type { Bus } from '@svc/nats/bus.ts'
 import type { Database } from '@svc/postgres/database.ts'
+import { type Loop, startLoop } from '@svc/service/loop.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import { type InboxEvent, parseInboxEvent } from '../domain/accepted-event.ts'
@@ -20,7 +21,7 @@ import {
   type Position,
 } from '../store/reconciliation.ts'
 
-export interface Reconciliation {
+interface Reconciliation {
   /** Processes the page that is due. @returns whether a page was due; if so, more may be due. */
   turn(signal: AbortSignal): Promise<boolean>
 }
@@ -36,6 +37,9 @@ interface ReconciliationOptions {
   made: () => void
 }
 
+/** Longest time until the next check whether a page is due. */
+const MAX_INTERVAL_MS = 1_000
+const MS_PER_SECOND = 1_000
 /** A process that dies during a turn delays the others for this long. */
 const LEASE_SECONDS = 30
 /** No pass of a turn starts later than this. */
@@ -52,6 +56,16 @@ interface Behind extends Position {
 interface Entry extends JobKey {
   readonly agentId: string
   readonly cursor: number
+}
+
+/** Compares jobs with the logs, page by page. Safe on any number of processes: one of them holds the lease of the page. */
+export function startReconcile(reconciliation: Reconciliation, logger: Logger, intervalSeconds: number): Loop {
+  return startLoop({
+    name: 'reconcile',
+    logger,
+    intervalMs: Math.min(intervalSeconds * MS_PER_SECOND, MAX_INTERVAL_MS),
+    run: (signal) => reconciliation.turn(signal),
+  })
 }
 
 /**

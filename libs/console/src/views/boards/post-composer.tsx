@@ -2,7 +2,7 @@ import type { BoardDetails } from '@svc/contracts/resources.ts'
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { strings } from '../../strings.ts'
-import { Composer } from '../mail/composer.tsx'
+import { Composer } from '../mail/write/composer.tsx'
 import { useWorkspace } from '../workspace-context.ts'
 
 interface Properties {

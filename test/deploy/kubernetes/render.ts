@@ -26,7 +26,7 @@ export interface Workload {
   readonly containers: readonly IContainer[]
 }
 
-export const KUBERNETES = fileURLToPath(new URL('../../deploy/kubernetes', import.meta.url))
+export const KUBERNETES = fileURLToPath(new URL('../../../deploy/kubernetes', import.meta.url))
 export const OVERLAYS = ['trial', 'production', 'platform'] as const
 export type Overlay = (typeof OVERLAYS)[number]
 

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
-import { strings } from '../../strings.ts'
-import { useWorkspace } from '../workspace-context.ts'
+import { strings } from '../../../strings.ts'
+import { useWorkspace } from '../../workspace-context.ts'
 
 const MAX_OFFERED = 200
 

@@ -1,11 +1,11 @@
 import type { Message } from '@svc/contracts/resources.ts'
 import type { JSX } from 'preact'
-import { attempt } from '../../state/failures.ts'
-import { notify } from '../../state/notices.ts'
-import { goTo } from '../../state/route.ts'
-import { strings } from '../../strings.ts'
-import { BusyButton } from '../parts/busy-button.tsx'
-import { useWorkspace } from '../workspace-context.ts'
+import { attempt } from '../../../state/failures.ts'
+import { notify } from '../../../state/notices.ts'
+import { goTo } from '../../../state/route.ts'
+import { strings } from '../../../strings.ts'
+import { BusyButton } from '../../parts/busy-button.tsx'
+import { useWorkspace } from '../../workspace-context.ts'
 
 const { requests } = strings
 

@@ -3,11 +3,8 @@ import { readFileSync } from 'node:fs'
 import { BlockList } from 'node:net'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { connectionsAtMost, KEPT_CONNECTIONS } from './connections.ts'
-import { type Facts, ROOT, readFacts } from './facts.ts'
-import { KUBERNETES, type Manifest, OVERLAYS, type Overlay, render } from './kubernetes-render.ts'
-import { RULES, type Rule, type RuleName } from './kubernetes-rules.ts'
-import { findSchemaProblems } from './kubernetes-schema.ts'
+import { connectionsAtMost, KEPT_CONNECTIONS } from '../connections.ts'
+import { type Facts, ROOT, readFacts } from '../facts.ts'
 import {
   containerOf,
   type Fields,
@@ -22,6 +19,9 @@ import {
   variablesOf,
 } from './manifest-parts.ts'
 import { prometheusRules, RULE_FILE } from './prometheus-rule.ts'
+import { KUBERNETES, type Manifest, OVERLAYS, type Overlay, render } from './render.ts'
+import { RULES, type Rule, type RuleName } from './rules.ts'
+import { findSchemaProblems } from './schema.ts'
 
 const NAMES = Object.keys(RULES) as RuleName[]
 const rendered = new Map<Overlay, Manifest[]>()

@@ -6,18 +6,10 @@ import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
 import type { INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
 import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1'
 import type { IProbe } from 'kubernetes-models/v1'
-import { connectionLimit, connectionsAtMost, KEPT_CONNECTIONS } from './connections.ts'
-import { findDisagreements, findVariableProblems, placeholderFor } from './environment-rules.ts'
-import { configProblems, type Facts, ROOT } from './facts.ts'
-import {
-  environmentOf,
-  type Manifest,
-  nameOf,
-  type Overlay,
-  servicesOf,
-  type Workload,
-  workloadsOf,
-} from './kubernetes-render.ts'
+import { connectionLimit, connectionsAtMost, KEPT_CONNECTIONS } from '../connections.ts'
+import { findDisagreements, findVariableProblems, placeholderFor } from '../environment-rules.ts'
+import { configProblems, type Facts, ROOT } from '../facts.ts'
+import { environmentOf, type Manifest, nameOf, type Overlay, servicesOf, type Workload, workloadsOf } from './render.ts'
 
 interface RuleContext {
   readonly manifests: readonly Manifest[]

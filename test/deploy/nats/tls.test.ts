@@ -6,10 +6,10 @@ import { envReader } from '@svc/config/env-reader.ts'
 import { connectNats, drainNats } from '@svc/nats/connect.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { expect, test } from 'vitest'
-import { type Authority, createAuthority } from '../support/engines/certificates.ts'
-import { findTestRun } from '../support/engines/engines.ts'
-import { type ServerCertificate, startNatsCluster } from '../support/engines/nats/nats-cluster.ts'
-import { eventually } from '../support/eventually.ts'
+import { type Authority, createAuthority } from '../../support/engines/certificates.ts'
+import { findTestRun } from '../../support/engines/engines.ts'
+import { type ServerCertificate, startNatsCluster } from '../../support/engines/nats/nats-cluster.ts'
+import { eventually } from '../../support/eventually.ts'
 
 async function secretOf(by: Authority, trusts = by): Promise<ServerCertificate> {
   const { cert, key } = await by.issue()

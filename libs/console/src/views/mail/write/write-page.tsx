@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
-import { goTo, route } from '../../state/route.ts'
-import { strings } from '../../strings.ts'
-import { useWorkspace } from '../workspace-context.ts'
+import { goTo, route } from '../../../state/route.ts'
+import { strings } from '../../../strings.ts'
+import { useWorkspace } from '../../workspace-context.ts'
 import { Composer } from './composer.tsx'
 
 /** A new message, a draft to go on with, or a message to somebody: `#/write/<draft id or name>`. */

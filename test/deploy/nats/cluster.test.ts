@@ -8,10 +8,10 @@ import { deriveSecrets } from '@svc/local/engines/secrets.ts'
 import { startChild } from '@svc/local/processes/child.ts'
 import { markOf } from '@svc/local/processes/marks.ts'
 import { expect, test } from 'vitest'
-import { findTestRun, takePorts } from '../support/engines/engines.ts'
-import { eventually } from '../support/eventually.ts'
+import { findTestRun, takePorts } from '../../support/engines/engines.ts'
+import { eventually } from '../../support/eventually.ts'
 
-const CONFIG = fileURLToPath(new URL('../../deploy/nats', import.meta.url))
+const CONFIG = fileURLToPath(new URL('../../../deploy/nats', import.meta.url))
 
 test('docs/operating/upgrade.md: a server of a cluster loads new permissions while it runs', async () => {
   const { folder, mark } = await findTestRun()

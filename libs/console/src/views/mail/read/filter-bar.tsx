@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
-import type { Filter } from '../../state/mail/search.ts'
-import { strings } from '../../strings.ts'
+import type { Filter } from '../../../state/mail/search.ts'
+import { strings } from '../../../strings.ts'
 
 const { mail } = strings
 

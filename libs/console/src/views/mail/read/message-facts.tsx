@@ -1,9 +1,9 @@
 import type { Message } from '@svc/contracts/resources.ts'
 import type { JSX } from 'preact'
-import { hrefOf } from '../../state/route.ts'
-import { strings } from '../../strings.ts'
-import { AgentName } from '../parts/name.tsx'
-import { Time } from '../parts/time.tsx'
+import { hrefOf } from '../../../state/route.ts'
+import { strings } from '../../../strings.ts'
+import { AgentName } from '../../parts/name.tsx'
+import { Time } from '../../parts/time.tsx'
 
 const { mail } = strings
 

@@ -1,8 +1,8 @@
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import type { JSX } from 'preact'
-import type { Opened } from '../../state/mail/opening.ts'
-import { strings } from '../../strings.ts'
-import { ForeignText } from '../parts/text.tsx'
+import type { Opened } from '../../../state/mail/opening.ts'
+import { strings } from '../../../strings.ts'
+import { ForeignText } from '../../parts/text.tsx'
 
 /** The box of a text. Nothing inside it is the console's own, and nothing of the text can leave it. */
 export function BodyBox({ opened, label }: { opened: Opened | undefined; label: string }): JSX.Element {

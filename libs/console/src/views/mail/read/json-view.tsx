@@ -1,10 +1,10 @@
 import type { Envelope, Message } from '@svc/contracts/resources.ts'
 import { jcsBytes } from '@svc/envelope/jcs.ts'
 import type { JSX } from 'preact'
-import type { Opened } from '../../state/mail/opening.ts'
-import { strings } from '../../strings.ts'
-import { Dialog } from '../parts/dialog.tsx'
-import { ForeignText } from '../parts/text.tsx'
+import type { Opened } from '../../../state/mail/opening.ts'
+import { strings } from '../../../strings.ts'
+import { Dialog } from '../../parts/dialog.tsx'
+import { ForeignText } from '../../parts/text.tsx'
 
 const { mail } = strings
 const decoder = new TextDecoder()

@@ -1,9 +1,9 @@
 import type { JSX } from 'preact'
-import { unitsLeft } from '../../state/agent/budget.ts'
-import { isTooLarge, type Size } from '../../state/mail/price.ts'
-import type { Recipient } from '../../state/mail/submit.ts'
-import { strings } from '../../strings.ts'
-import { useWorkspace } from '../workspace-context.ts'
+import { unitsLeft } from '../../../state/agent/budget.ts'
+import { isTooLarge, type Size } from '../../../state/mail/price.ts'
+import type { Recipient } from '../../../state/mail/submit.ts'
+import { strings } from '../../../strings.ts'
+import { useWorkspace } from '../../workspace-context.ts'
 
 const { write } = strings
 

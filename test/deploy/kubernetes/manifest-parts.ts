@@ -1,5 +1,5 @@
 /** Parts of rendered manifests, for tests that break them. */
-import { type Manifest, nameOf, workloadsOf } from './kubernetes-render.ts'
+import { type Manifest, nameOf, workloadsOf } from './render.ts'
 
 export type Fields = Record<string, unknown>
 

@@ -11,7 +11,7 @@ const INTERVAL_MS = 250
  * Claims due jobs and starts their deliveries. Safe on any number of processes: a job that one of them holds is not
  * claimed by another.
  */
-export function startDeliver({
+export function startClaimJobs({
   database,
   logger,
   deliveries,

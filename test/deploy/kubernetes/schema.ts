@@ -9,7 +9,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Manifest } from './kubernetes-render.ts'
+import type { Manifest } from './render.ts'
 
 const PACKAGES = [
   'kubernetes-models',
@@ -21,8 +21,8 @@ const PACKAGES = [
   '@kubernetes-models/keda',
   '@kubernetes-models/prometheus-operator',
 ]
-const MODULES = fileURLToPath(new URL('../node_modules', import.meta.url))
-const TSC = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', import.meta.url))
+const MODULES = fileURLToPath(new URL('../../node_modules', import.meta.url))
+const TSC = fileURLToPath(new URL('../../../node_modules/typescript/bin/tsc', import.meta.url))
 const OPTIONS = ['--noEmit', '--strict', '--skipLibCheck', '--target', 'esnext', '--module', 'nodenext', '--types', '']
 
 /** @returns one sentence for each error. */

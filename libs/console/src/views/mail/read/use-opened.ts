@@ -1,7 +1,7 @@
 import type { Message } from '@svc/contracts/resources.ts'
 import { useEffect, useState } from 'preact/hooks'
-import type { Opened } from '../../state/mail/opening.ts'
-import { useWorkspace } from '../workspace-context.ts'
+import type { Opened } from '../../../state/mail/opening.ts'
+import { useWorkspace } from '../../workspace-context.ts'
 
 /** Opens and verifies a message while it is shown. Undefined until the answer is known. */
 export function useOpened(message: Message): Opened | undefined {

@@ -1,12 +1,12 @@
 import type { JSX } from 'preact'
-import type { Pending } from '../../state/mail/outbox.ts'
-import { textOf } from '../../state/mail/search.ts'
-import { notify } from '../../state/notices.ts'
-import { goTo } from '../../state/route.ts'
-import { strings } from '../../strings.ts'
-import { BusyButton } from '../parts/busy-button.tsx'
-import { ForeignTitle } from '../parts/text.tsx'
-import { useWorkspace } from '../workspace-context.ts'
+import type { Pending } from '../../../state/mail/outbox.ts'
+import { textOf } from '../../../state/mail/search.ts'
+import { notify } from '../../../state/notices.ts'
+import { goTo } from '../../../state/route.ts'
+import { strings } from '../../../strings.ts'
+import { BusyButton } from '../../parts/busy-button.tsx'
+import { ForeignTitle } from '../../parts/text.tsx'
+import { useWorkspace } from '../../workspace-context.ts'
 
 const { sent } = strings
 const PREVIEW_LENGTH = 160

@@ -1,10 +1,10 @@
 import type { JSX } from 'preact'
-import { hrefOf } from '../../state/route.ts'
-import { strings } from '../../strings.ts'
-import { Empty } from '../parts/empty.tsx'
-import { ForeignTitle } from '../parts/text.tsx'
-import { Time } from '../parts/time.tsx'
-import { useWorkspace } from '../workspace-context.ts'
+import { hrefOf } from '../../../state/route.ts'
+import { strings } from '../../../strings.ts'
+import { Empty } from '../../parts/empty.tsx'
+import { ForeignTitle } from '../../parts/text.tsx'
+import { Time } from '../../parts/time.tsx'
+import { useWorkspace } from '../../workspace-context.ts'
 
 const PREVIEW_LENGTH = 160
 
