@@ -30,17 +30,14 @@ export async function chooseKeyFile(page: Page, content: string): Promise<void> 
     .setInputFiles({ name: 'agent.key', mimeType: 'application/json', buffer: Buffer.from(content) })
 }
 
-/**
- * Drags a key file over the page, and drops it. The events come from the page: Chromium sometimes never answers the command that
- * drags a file of the disk.
- */
+/** Drags a key file over the page, and drops it at once, before the page has drawn anything. */
 export async function dropFile(page: Page, content: string): Promise<void> {
-  const dataTransfer = await page.evaluateHandle<unknown>(`(() => {
-    const data = new DataTransfer()
-    data.items.add(new File([${JSON.stringify(content)}], 'agent.key'))
-    return data
-  })()`)
-  for (const type of ['dragenter', 'dragover', 'drop']) await page.locator('body').dispatchEvent(type, { dataTransfer })
+  await page.evaluate(`{
+    const dataTransfer = new DataTransfer()
+    dataTransfer.items.add(new File([${JSON.stringify(content)}], 'agent.key'))
+    for (const type of ['dragenter', 'dragover', 'drop'])
+      document.body.dispatchEvent(new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true }))
+  }`)
 }
 
 export async function finishImport(page: Page): Promise<void> {

@@ -15,6 +15,7 @@ export function AddAgent({ isFirst }: { isFirst: boolean }): JSX.Element {
   const [way, setWay] = useState<'create' | 'import'>('create')
   const [wish, setWish] = useState<Wish>({ name: '', isListed: true })
   const [keyFile, setKeyFile] = useState<string | undefined>(undefined)
+  const [dropped, setDropped] = useState<File | undefined>(undefined)
   const [passphrase, setPassphrase] = useState(NO_PASSPHRASE)
   const [isChecked, setChecked] = useState(false)
   const [isBusy, setBusy] = useState(false)
@@ -47,6 +48,8 @@ export function AddAgent({ isFirst }: { isFirst: boolean }): JSX.Element {
       if (event.dataTransfer?.types.includes('Files') !== true) return
       event.preventDefault()
       setWay('import')
+      // A quick drop arrives before the import is on the page.
+      if (event.type === 'drop') setDropped(event.dataTransfer.files.item(0) ?? undefined)
     }
     addEventListener('dragover', onFile, { signal })
     addEventListener('drop', onFile, { signal })
@@ -76,7 +79,7 @@ export function AddAgent({ isFirst }: { isFirst: boolean }): JSX.Element {
       {way === 'create' ? (
         <NameFields value={wish} onInput={setWish} isChecked={isChecked} />
       ) : (
-        <ImportKey onKey={setKeyFile} />
+        <ImportKey dropped={dropped} onKey={setKeyFile} />
       )}
       {needsPassphrase && <PassphraseFields value={passphrase} onInput={setPassphrase} isChecked={isChecked} />}
       {problem !== undefined && (

@@ -9,8 +9,14 @@ const { start } = strings
 /** A key file has some 200 bytes. */
 const MAX_BYTES = 10_000
 
-/** Takes a key file that is dropped anywhere on the page, or chosen in the file picker. The key is never shown. */
-export function ImportKey({ onKey }: { onKey: (text: string | undefined) => void }): JSX.Element {
+interface ImportKeyProps {
+  /** The last file that was dropped on the page. */
+  readonly dropped: File | undefined
+  readonly onKey: (text: string | undefined) => void
+}
+
+/** Takes a key file that was dropped on the page, or is chosen in the file picker. The key is never shown. */
+export function ImportKey({ dropped, onKey }: ImportKeyProps): JSX.Element {
   const [agentId, setAgentId] = useState<string | undefined>(undefined)
   const [problem, setProblem] = useState<string | undefined>(undefined)
   const [isOver, setOver] = useState(false)
@@ -31,20 +37,14 @@ export function ImportKey({ onKey }: { onKey: (text: string | undefined) => void
     }
   }
 
+  useEffect(() => void take(dropped), [dropped])
   useEffect(() => {
     const control = new AbortController()
     const { signal } = control
     addEventListener('dragover', () => setOver(true), { signal })
     // Without `relatedTarget` the file has left the page.
     addEventListener('dragleave', ({ relatedTarget }) => setOver(relatedTarget !== null), { signal })
-    addEventListener(
-      'drop',
-      ({ dataTransfer }) => {
-        setOver(false)
-        void take(dataTransfer?.files.item(0))
-      },
-      { signal },
-    )
+    addEventListener('drop', () => setOver(false), { signal })
     return () => control.abort()
   }, [])
 
