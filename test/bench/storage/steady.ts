@@ -1,6 +1,6 @@
 /**
  * The pace of direct messages as the stored number grows. Senders work at full speed until a given number of messages is
- * stored. With a time to live, as many messages expire as arrive, so the sizes of tables should stop growing, and the books
+ * stored; then the full system is compared with an empty one. With a time to live, as many messages expire as arrive, so the sizes of tables should stop growing, and the books
  * are verified at the end. Each row is one period of sending.
  */
 import { spawnSync } from 'node:child_process'
@@ -9,9 +9,10 @@ import { join } from 'node:path'
 import postgres from 'postgres'
 import { lineChart } from '../../support/charts/line-chart.ts'
 import { type BenchSystem, startBenchSystem, startGenerator } from '../bench-system.ts'
-import { type BenchAgentData, createBenchAgent, dataOf, registerAgent } from '../load/bench-agents.ts'
 import { median } from '../load/http-load.ts'
-import { type Round, runRound } from '../rounds.ts'
+import type { Round } from '../rounds.ts'
+import { compareWithEmpty } from './beside-empty.ts'
+import { createSend } from './senders.ts'
 import { diskOf, type Relation, relationsOf, type ServerCounts } from './steady-counts.ts'
 
 interface SteadyOptions {
@@ -59,18 +60,7 @@ export async function benchSteady(options: SteadyOptions): Promise<boolean> {
   await using stack = new AsyncDisposableStack()
   const generator = stack.adopt(startGenerator(), (child) => void child.kill())
   const sql = stack.adopt(postgres(system.adminUrl, { max: 1, onnotice: () => {} }), (open) => open.end())
-  const agents = await register(system, options.agents)
-  const send = (seconds: number, count: number): Promise<Round> =>
-    runRound(generator, system.cpu, {
-      work: { kind: 'messages', ttlSeconds },
-      port: system.port,
-      connections,
-      count,
-      cycle: false,
-      limitMs: seconds * 1_000,
-      authority: system.authority,
-      agents,
-    })
+  const send = await createSend({ system, generator }, options)
 
   const warmUp = await send(WARM_UP_SECONDS, WARM_UP_SECONDS * PREPARED_PER_SECOND)
   const life = ttlSeconds === 0 ? 'kept' : `expiring after ${ttlSeconds} s`
@@ -101,7 +91,10 @@ export async function benchSteady(options: SteadyOptions): Promise<boolean> {
     writeFileSync(chart, chartOf(rows, life))
     console.log(`\nchart: ${chart}`)
   }
-  return ttlSeconds === 0 || verifyBooks(system)
+  if (ttlSeconds > 0) return verifyBooks(system)
+  const empty = stack.use(await startBenchSystem())
+  await compareWithEmpty(send, await createSend({ system: empty, generator }, options))
+  return true
 }
 
 /** Runs `svc admin verify`: what was charged still agrees with what was done, although most messages are gone. */
@@ -112,12 +105,6 @@ function verifyBooks({ dataDir }: BenchSystem): boolean {
     stdio: ['ignore', 'inherit', 'inherit'],
   })
   return status === 0
-}
-
-async function register(system: BenchSystem, count: number): Promise<BenchAgentData[]> {
-  const agents = Array.from({ length: count }, (_, index) => createBenchAgent(`bench-${index}`))
-  for (const agent of agents) await registerAgent(agent, `http://${system.authority}`, system.authority)
-  return agents.map(dataOf)
 }
 
 function rowOf(
