@@ -29,13 +29,14 @@ const LOCK_WAIT_MS = 60_000
  */
 const TABLE_WAIT_MS = 800
 const TABLE_RETRY_MS = 500
-const TABLE_LIMIT_MS = 120_000
+/** At least two minutes. The time in which a file builds an index does not count. */
+const TABLE_ATTEMPTS = 90
 const LOCK_NOT_AVAILABLE = '55P03'
 const DEADLOCK_DETECTED = '40P01'
 
 /**
- * Brings a schema up to date. First it runs every new numbered file once, in order, each in its own transaction (but see
- * numbered-files.ts). Then it replaces the functions whose text has changed, in one transaction.
+ * Brings a schema up to date. First it runs every new numbered file once, in order, each in its own transaction unless
+ * its first line says otherwise (numbered-files.ts). Then it replaces the functions whose text has changed, in one transaction.
  *
  * Two processes may start it at once: the second waits and then finds nothing to do. It may be killed and restarted at any
  * time. It is safe while services use the schema: a file that does not get its table locks at once is retried later. Do not edit
@@ -144,15 +145,14 @@ async function withMigrationLock(client: pg.Client, schema: string, work: () => 
 
 /** Retries `work` after a lock timeout or a deadlock. Each step is a transaction, so finished steps stay. @throws the last error. */
 async function untilNobodyIsInTheWay(client: pg.Client, work: () => Promise<void>): Promise<void> {
-  const deadline = Date.now() + TABLE_LIMIT_MS
-  for (;;) {
+  for (let attempt = 1; ; attempt += 1) {
     try {
       await work()
       return
     } catch (error) {
       const { code } = error as { code?: unknown }
-      if ((code !== LOCK_NOT_AVAILABLE && code !== DEADLOCK_DETECTED) || Date.now() > deadline) throw error
-      // The failed step left its transaction open, or its lock timeout off.
+      if ((code !== LOCK_NOT_AVAILABLE && code !== DEADLOCK_DETECTED) || attempt === TABLE_ATTEMPTS) throw error
+      // The failed step may have left its transaction open, or the lock timeout off.
       await client.query('rollback')
       await client.query(`set lock_timeout = ${TABLE_WAIT_MS}`)
       await new Promise((resolve) => setTimeout(resolve, TABLE_RETRY_MS))

@@ -5,14 +5,14 @@ import type { RunnerOption } from 'node-pg-migrate'
 type Strategy = NonNullable<RunnerOption['migrationLoaderStrategies']>[number]
 
 /**
- * The first line of a file whose statements each run by themselves, as `create index concurrently` needs. If one fails, the next
- * attempt begins again with the first. Such statements wait for transactions of others as long as it takes, because nobody waits
- * behind them.
+ * The first line of a file that runs one statement at a time, as `create index concurrently` requires. After a failure the file
+ * runs again from its first statement, so each statement must be repeatable. The lock timeout is off, because nothing waits
+ * behind such a statement. Use no other kind of statement there.
  */
 const WITHOUT_TRANSACTION = '-- without a transaction\n'
 const END_OF_STATEMENT = /;\s*$/m
 
-/** @param tableWaitMs the `lock_timeout` of the session, which all other files keep. */
+/** @param tableWaitMs the session's `lock_timeout`, which is restored after such a file. */
 export function numberedFiles(tableWaitMs: number): Strategy {
   return { extensions: ['.sql'], loader: (paths) => Promise.all(paths.map((path) => readNumbered(path, tableWaitMs))) }
 }
