@@ -51,7 +51,7 @@ const MAX_MESSAGE_CHARACTERS = 256 * 1024
  */
 const ROUNDS_PER_SUBJECT = 2
 const SLOW_ROUND_MS = 50
-/** Deadlines are checked at this interval, with one timer for all calls instead of one for each. */
+/** Deadlines are checked at this interval while calls wait, with one timer for all of them. */
 const SWEEP_INTERVAL_MS = 50
 
 /** The part of a call that is needed to send it. */
@@ -85,8 +85,7 @@ export function createBus({ connection, inboxPrefix }: Nats): Bus & Disposable {
   let inFlight = 0
 
   const subscription = connection.subscribe(`${inbox}.*`, { callback: (_error, message) => receive(message) })
-  const sweep = setInterval(expire, SWEEP_INTERVAL_MS)
-  sweep.unref()
+  let sweep: NodeJS.Timeout | undefined
   const waitingLevel = callsWaiting.read(() => [[{}, inFlight]])
 
   return {
@@ -105,6 +104,7 @@ export function createBus({ connection, inboxPrefix }: Nats): Bus & Disposable {
     },
     [Symbol.dispose]() {
       clearInterval(sweep)
+      sweep = undefined
       waitingLevel[Symbol.dispose]()
       subscription.unsubscribe()
     },
@@ -170,6 +170,7 @@ export function createBus({ connection, inboxPrefix }: Nats): Bus & Disposable {
     return new Promise((release) => {
       const waiting = new Map(items.map((item, index) => [index, item]))
       rounds.set(reply, { waiting, sentMs: Date.now(), release })
+      sweep ??= setInterval(expire, SWEEP_INTERVAL_MS).unref()
       try {
         if (connection.isClosed()) throw new Error('the connection to NATS is closed')
         const text = items.map((item) => item.line).join('\n')
@@ -216,7 +217,7 @@ export function createBus({ connection, inboxPrefix }: Nats): Bus & Disposable {
   function expire(): void {
     const now = Date.now()
     for (const [reply, round] of rounds) {
-      if (now - round.sentMs > SLOW_ROUND_MS) round.release()
+      if (now - round.sentMs >= SLOW_ROUND_MS) round.release()
       for (const [index, waiting] of round.waiting) {
         if (waiting.deadlineMs > now) continue
         round.waiting.delete(index)
@@ -226,6 +227,9 @@ export function createBus({ connection, inboxPrefix }: Nats): Bus & Disposable {
       rounds.delete(reply)
       round.release() // no later sweep finds it
     }
+    if (rounds.size > 0) return
+    clearInterval(sweep)
+    sweep = undefined
   }
 }
 
