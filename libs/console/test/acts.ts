@@ -32,12 +32,14 @@ export async function chooseKeyFile(page: Page, content: string): Promise<void> 
 
 /** Drags a key file over the page, and drops it at once, before the page has drawn anything. */
 export async function dropFile(page: Page, content: string): Promise<void> {
-  await page.evaluate(`{
+  const prevented = await page.evaluate<string[]>(`(() => {
     const dataTransfer = new DataTransfer()
     dataTransfer.items.add(new File([${JSON.stringify(content)}], 'agent.key'))
-    for (const type of ['dragenter', 'dragover', 'drop'])
+    const dispatch = (type) =>
       document.body.dispatchEvent(new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true }))
-  }`)
+    return ['dragenter', 'dragover', 'drop'].filter((type) => !dispatch(type))
+  })()`)
+  if (prevented.join() !== 'dragover,drop') throw new Error('the browser would leave the page and show the file')
 }
 
 export async function finishImport(page: Page): Promise<void> {

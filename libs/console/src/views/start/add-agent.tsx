@@ -48,13 +48,19 @@ export function AddAgent({ isFirst }: { isFirst: boolean }): JSX.Element {
       if (event.dataTransfer?.types.includes('Files') !== true) return
       event.preventDefault()
       setWay('import')
-      // A quick drop arrives before the import is on the page.
+      // A file that is dropped at once arrives before ImportKey is on the page, so it is kept here.
       if (event.type === 'drop') setDropped(event.dataTransfer.files.item(0) ?? undefined)
     }
     addEventListener('dragover', onFile, { signal })
     addEventListener('drop', onFile, { signal })
     return () => control.abort()
   }, [])
+
+  function choose(one: typeof way): void {
+    setWay(one)
+    setDropped(undefined)
+    setKeyFile(undefined)
+  }
 
   return (
     <form
@@ -71,7 +77,7 @@ export function AddAgent({ isFirst }: { isFirst: boolean }): JSX.Element {
         <legend class="hidden-text">{start.another}</legend>
         {(['create', 'import'] as const).map((one) => (
           <label key={one} class={`way ${one === way ? 'on' : ''}`}>
-            <input type="radio" name="way" checked={one === way} onChange={() => setWay(one)} />
+            <input type="radio" name="way" checked={one === way} onChange={() => choose(one)} />
             {start[one]}
           </label>
         ))}
