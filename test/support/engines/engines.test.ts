@@ -1,7 +1,7 @@
 import { connect } from 'nats'
 import postgres from 'postgres'
 import { expect, test } from 'vitest'
-import { createTestDatabase } from './database.ts'
+import { borrowDatabase, createTestDatabase } from './database.ts'
 import { startTestNats, takePorts } from './engines.ts'
 
 test('each test gets its own migrated database, with only the rights of the service', async () => {
@@ -16,6 +16,21 @@ test('each test gets its own migrated database, with only the rights of the serv
     await expect(sql`create table messaging.x ()`).rejects.toThrow('permission denied')
   } finally {
     await Promise.all([sql.end(), otherSql.end()])
+  }
+})
+
+test('a borrowed database is empty, although a test before has filled it', async () => {
+  for (const _ of ['first', 'again']) {
+    await using database = await borrowDatabase()
+    const sql = postgres(database.urlFor('messaging'), { max: 1 })
+    try {
+      expect(await sql`select id from messaging.logs`).toHaveLength(0)
+      expect(await sql`select slot from messaging.slots where emptied_at is null`).toHaveLength(8)
+      await sql`insert into messaging.logs (id) values ('a')`
+      await sql`update messaging.slots set emptied_at = clock_timestamp()`
+    } finally {
+      await sql.end()
+    }
   }
 })
 

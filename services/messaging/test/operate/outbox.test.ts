@@ -6,7 +6,7 @@ import { type Publication, StreamPublisher } from '@svc/nats/streams/stream-publ
 import { acceptedStream } from '@svc/nats/streams/streams.ts'
 import { type Database, openDatabase, type Sql } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
-import { createTestDatabase } from '@svc/test/support/engines/database.ts'
+import { borrowDatabase } from '@svc/test/support/engines/database.ts'
 import { startTestNats } from '@svc/test/support/engines/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { readAccepted } from '@svc/test/support/system/accepted.ts'
@@ -21,7 +21,7 @@ const logger = createLogger('test', 'silent')
 /** @param on The stream to use instead of the real one. */
 async function startHarness(on?: StreamPublisher) {
   const stack = new AsyncDisposableStack()
-  const testDatabase = stack.use(await createTestDatabase(['messaging']))
+  const testDatabase = stack.use(await borrowDatabase())
   const server = stack.use(await startTestNats())
   const database = stack.use(openDatabase({ url: testDatabase.urlFor('messaging'), application: 'test', logger }))
   const connect = async () =>

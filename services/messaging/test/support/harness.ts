@@ -19,7 +19,7 @@ import type {
 import { openDatabase } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
-import { createTestDatabase } from '@svc/test/support/engines/database.ts'
+import { borrowDatabase } from '@svc/test/support/engines/database.ts'
 import { expireMessages } from '@svc/test/support/engines/expire-messages.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import postgres from 'postgres'
@@ -88,7 +88,7 @@ export type Harness = Awaited<ReturnType<typeof startHarness>>
 
 export async function startHarness({ retentionDays = 30 }: { retentionDays?: number } = {}) {
   const stack = new AsyncDisposableStack()
-  const testDatabase = stack.use(await createTestDatabase(['messaging']))
+  const testDatabase = stack.use(await borrowDatabase())
   const charged: Charged[] = []
   const published: OutboxRow[] = []
   const posted: CommittedPost[] = []

@@ -2,7 +2,7 @@
 import type { Reservation } from '@svc/charging/fences.ts'
 import { openDatabase } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
-import { createTestDatabase } from '@svc/test/support/engines/database.ts'
+import { borrowDatabase } from '@svc/test/support/engines/database.ts'
 import { untilDefined } from '@svc/test/support/eventually.ts'
 import postgres from 'postgres'
 import { createFences } from '../../src/store/send/message-fences.ts'
@@ -12,7 +12,7 @@ export const RETENTION_SECONDS = 3_600
 
 export async function startStore() {
   const stack = new AsyncDisposableStack()
-  const testDatabase = stack.use(await createTestDatabase(['messaging']))
+  const testDatabase = stack.use(await borrowDatabase())
   const url = testDatabase.urlFor('messaging')
   const logger = createLogger('test', 'silent')
   /** SQLSTATEs of failed attempts, including retried ones. */

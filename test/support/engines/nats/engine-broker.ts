@@ -25,6 +25,7 @@ import { createMark, type Mark } from '@svc/local/processes/marks.ts'
 import { codeOf } from '@svc/local/start-error.ts'
 import type { StoreName } from '@svc/local/topology.ts'
 import type { PostgresContainer } from '../containers.ts'
+import { emptyMessaging } from '../postgres/empty-messaging.ts'
 
 /** The folder of a test run and the mark of its processes. The folder and all processes are removed when the run ends, in any way. */
 export interface TestRun {
@@ -70,6 +71,9 @@ export async function startEngineBroker(systems: Shared): Promise<EngineBroker> 
   const token = randomBytes(16).toString('hex')
   const databases = new Set<string>()
   const templates = new Map<string, Promise<string>>()
+  /** Databases of messaging that tests have borrowed, by name; and emptied ones that wait for the next test. */
+  const lent = new Map<string, DatabaseAnswer>()
+  const idle: DatabaseAnswer[] = []
   let run: Promise<TestRun & { keeper: Keeper }> | undefined
   let server: Promise<Server> | undefined
   let templateMade: Promise<unknown> = Promise.resolve()
@@ -108,6 +112,8 @@ export async function startEngineBroker(systems: Shared): Promise<EngineBroker> 
         body = { folder, mark } satisfies TestRun
       } else if (request.method === 'POST' && path[1] === 'databases')
         body = await makeDatabase(await readBody(request))
+      else if (request.method === 'POST' && path[1] === 'borrowed') body = await lend()
+      else if (request.method === 'DELETE' && path[1] === 'borrowed') await takeBack(path[2] ?? '')
       else if (request.method === 'POST' && path[1] === 'ports') body = await takePorts(await readBody(request))
       else if (request.method === 'DELETE' && path[1] === 'databases') await removeDatabase(path[2] ?? '')
       else if (request.method === 'POST' && path[1] === 'systems') body = await systems.lease(path[2] ?? '')
@@ -158,6 +164,25 @@ export async function startEngineBroker(systems: Shared): Promise<EngineBroker> 
     const roles = stores.flatMap((store) => [store, `${store}_owner`])
     const urls = Object.fromEntries(roles.map((role) => [role, storeUrl({ adminUrl: own, passwordOf }, role)]))
     return { name, adminUrl: own, urls }
+  }
+
+  async function lend(): Promise<DatabaseAnswer> {
+    const answer = idle.pop() ?? (await makeDatabase(['messaging']))
+    lent.set(answer.name, answer)
+    return answer
+  }
+
+  /** Empties a borrowed database for the next test. */
+  async function takeBack(name: string): Promise<void> {
+    const answer = lent.get(name)
+    if (answer === undefined || !lent.delete(name)) return
+    try {
+      await emptyMessaging(answer.adminUrl)
+      idle.push(answer)
+    } catch (error) {
+      console.warn(`${name} is dropped, because it could not be emptied:`, error)
+      await removeDatabase(name)
+    }
   }
 
   /** Makes a migrated database to copy. A copy takes a few milliseconds; migrations take a hundred. */
