@@ -10,7 +10,7 @@ import { FAULTS } from './nemesis/kinds.ts'
 
 const SEED = 20_261_120
 const ROUNDS = 2
-const ROUND_SECONDS = 15
+const ROUND_SECONDS = 10
 /** A round ends when the system is idle, which takes longer on a loaded machine. */
 const LIMIT_MS = 400_000
 
@@ -21,7 +21,7 @@ test('no process kill, pause, full disk or data loss of NATS makes a message los
     seed: SEED,
     rounds: ROUNDS,
     roundSeconds: ROUND_SECONDS,
-    actors: 12,
+    actors: 8,
     faults: FAULTS,
   })
   expect(

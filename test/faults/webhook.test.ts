@@ -2,15 +2,19 @@
  * Webhooks under load, while everything between sender and receiver fails. The test compares accepted ids with delivered
  * ids: delivery is at least once, and never to another agent's endpoint (spec 10.7).
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent } from '../support/client/agent.ts'
 import { eventually } from '../support/eventually.ts'
 import { startReceiver, type WebhookReceiver } from '../support/stand-ins/webhook-receiver.ts'
 import { type Harness, startHarness } from '../support/system/harness.ts'
+import { ONE_OF_EACH } from '../support/system/system.ts'
 
 const SECRET = '0123456789abcdef0123456789abcdef'
 const ENDPOINTS = 3
 const RECOVERY = { timeoutMs: 60_000 }
+/** Without this pause the load would use all CPU while processes restart, and other tests would time out. */
+const PAUSE_MS = process.env.SVC_FAULTS === 'long' ? 0 : 40
 
 let h: Harness
 let receiver: WebhookReceiver
@@ -18,6 +22,7 @@ let receiver: WebhookReceiver
 beforeAll(async () => {
   receiver = await startReceiver()
   h = await startHarness({
+    replicas: { ...ONE_OF_EACH, webhook: 2, messaging: 2 },
     env: {
       SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS: receiver.host,
       NODE_EXTRA_CA_CERTS: receiver.caFile,
@@ -86,6 +91,7 @@ describe('spec 10.7: delivery is at least once', () => {
             RECOVERY,
           )
           accepted[at]?.add(envelope.id)
+          await sleep(PAUSE_MS)
         }
       })
       await eventually(() => readers.every(({ path }) => idsAt(path).size >= 3), RECOVERY)

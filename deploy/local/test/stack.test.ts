@@ -140,7 +140,7 @@ describe('the stack starts, survives, and stops', {
     expect(words.indexOf('gateway-1    info  stopped')).toBeLessThan(words.indexOf('messaging-2  info  draining'))
   })
 
-  test('the next start finds the data after SIGTERM, after kill -9 of the launcher, and after kill -9 of everything', async () => {
+  test('the next start finds the data after SIGTERM, after kill -9 of the launcher, and after kill -9 of everything; when Postgres dies, everything ends', async () => {
     const place = { url: `http://127.0.0.1:${port}`, authority: `127.0.0.1:${port}` }
     const first = await launchUntilUp()
     const alice = await new Agent(place).register()
@@ -167,8 +167,9 @@ describe('the stack starts, survives, and stops', {
     for (const pid of [third.child.pid, ...processes().map((one) => one.pid)]) killNow(pid)
     await third.ended
 
-    await launchUntilUp()
+    const fourth = await launchUntilUp()
     for (const id of ids) expect((await alice.get(`/v2/messages/${id}`)).status).toBe(200)
+    await endsWithReason(fourth, 'postgres')
   })
 
   test('a second Ctrl-C does not wait', async () => {
@@ -181,13 +182,18 @@ describe('the stack starts, survives, and stops', {
     expect(processes()).toEqual([])
   })
 
-  test.each(['nats', 'postgres'])('%s dies: everything ends, with the reason', async (engine) => {
-    const launcher = await launchUntilUp()
+  test('nats dies: everything ends, with the reason', async () => {
+    await endsWithReason(await launchUntilUp(), 'nats')
+  })
+
+  /** Kills an engine. The launcher must name it, exit with 1 and leave no process. */
+  async function endsWithReason(launcher: Launcher, engine: 'nats' | 'postgres'): Promise<void> {
     process.kill(pidOf(engine), 'SIGKILL')
     expect(await launcher.ended).toBe(1)
-    expect(launcher.output()).toMatch(/(NATS|Postgres) ended by itself \(signal SIGKILL\)/)
+    const name = { nats: 'NATS', postgres: 'Postgres' }[engine]
+    expect(launcher.output()).toContain(`${name} ended by itself (signal SIGKILL)`)
     expect(processes()).toEqual([])
-  })
+  }
 })
 
 describe('if something prevents a start, one clear sentence says so, and nothing stays behind', {
