@@ -1,6 +1,6 @@
 /**
  * Our own rules for what surrounds a deployment: its edge (Ingress or HTTPRoute), the external systems that it uses, and its
- * releases. Each rule has the form of those in kubernetes-rules.ts.
+ * releases. Each rule has the form of those in kubernetes/rules.ts.
  */
 import type { IIngress, INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
 import { type Manifest, workloadsOf } from './kubernetes/render.ts'
