@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config'
-import { WaitingFirst } from './test/support/run/waiting-first.ts'
+import { TestOrder } from './test/support/run/test-order.ts'
 
 export default defineConfig({
   test: {
@@ -17,7 +17,7 @@ export default defineConfig({
     // Integration tests share two cores with Postgres and NATS. While some wait, others work. Three workers leave the processors idle
     // for an eighth of the time, and four leave no idle time.
     maxWorkers: 4,
-    sequence: { sequencer: WaitingFirst },
+    sequence: { sequencer: TestOrder },
     // Only a test that hangs takes this long, on a machine of any speed (test/support/eventually.ts).
     testTimeout: 60_000,
     hookTimeout: 240_000,

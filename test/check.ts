@@ -53,12 +53,14 @@ const CHECKS: readonly Check[] = [
 ]
 
 /** Runs every check, even after one has failed, and prints what each found. */
-export async function runChecks(): Promise<{ passed: number; failed: number }> {
+export async function runChecks(
+  print: (line: string) => void = console.log,
+): Promise<{ passed: number; failed: number }> {
   let failed = 0
   for (const { name, run } of CHECKS) {
     const problems = await run()
     if (problems !== '') failed += 1
-    console.log(problems === '' ? `ok      ${name}` : `FAILED  ${name}\n${problems}`)
+    print(problems === '' ? `ok      ${name}` : `FAILED  ${name}\n${problems}`)
   }
   return { passed: CHECKS.length - failed, failed }
 }

@@ -1,5 +1,5 @@
 /**
- * `npx pnpm test`: runs the checks, then every test, even if a check failed. Then it checks that every row of the
+ * `npx pnpm test`: runs the checks and every test, side by side. Then it checks that every row of the
  * specification has a test (docs/conformance.md). Arguments go to vitest, so `npx pnpm test libs/svc1` runs some tests,
  * without the last step. The end of the output lists each failure again, one per line. The last line is `<n> passed, <n>
  * failed`; a check counts as a test.
@@ -21,12 +21,13 @@ const REPORTERS = ['--reporter=default', '--reporter=./test/support/run/count-re
 const args = process.argv.slice(2)
 if (args.includes('--help') || args.includes('-h')) {
   console.log(
-    'usage: npx pnpm test [<path> ...]\nRuns the checks, then every test, or those below these paths. Further options go to vitest.',
+    'usage: npx pnpm test [<path> ...]\nRuns the checks and every test, or those below these paths. Further options go to vitest.',
   )
   process.exit(0)
 }
-const checks = await runChecks()
-const tests = await runTests()
+const found: string[] = []
+const [checks, tests] = await Promise.all([runChecks((line) => found.push(line)), runTests()])
+console.log(found.join('\n'))
 for (const failure of tests.failures) console.log(`FAILED  ${failure}`)
 // If something failed, the list of tests is incomplete.
 const isWhole = args.length === 0 && tests.failed === 0

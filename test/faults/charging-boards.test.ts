@@ -18,7 +18,7 @@ let admin: postgres.Sql
 const outcomes: Outcome[] = []
 
 beforeAll(async () => {
-  h = await startHarness({ replicas: { ...ONE_OF_EACH, messaging: 2, budget: 2, gateway: 2 } })
+  h = await startHarness({ replicas: { ...ONE_OF_EACH, gateway: 2 } })
   admin = postgres(h.system.database.adminUrl, { max: 1, onnotice: () => {} })
 })
 afterAll(async () => {

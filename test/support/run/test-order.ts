@@ -1,10 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/**
- * Files whose tests wait for leases and deadlines to end. They take longest and use little CPU, so they start first and the
- * others run beside them.
- */
+/** Files whose tests wait for leases and deadlines to end. They take longest and use little CPU. */
 const WAITING =
   /\/faults?[./-]|\/faults\/|stack\.test|edge\/health|expiry|stream-limits|deliveries\.test|pages\.test|packages\.test/
 
@@ -16,8 +13,14 @@ const SHARING = /share(?:Harness|System)\('(\w+)'\)/
 /** The tests of libs/mcp that use the system of its stage.ts. */
 const STAGED = /libs\/mcp\/test\/(?:waiting|guide|transports|security)\.test/
 
-/** The order of a run: files that wait, then those of each shared system, then the others, each in vitest's own order. */
-export class WaitingFirst extends BaseSequencer {
+/** While a file waits, others need time to use the processors. A run has twelve times as many other files. */
+const OTHERS_BETWEEN = 5
+
+/**
+ * The order of a run: those of each shared system, then the others, each in vitest's own order, with the files that wait spread
+ * over the first half.
+ */
+export class TestOrder extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rankOf = ({ moduleId }: TestSpecification): string => {
       if (WAITING.test(moduleId)) return '1'
@@ -26,6 +29,11 @@ export class WaitingFirst extends BaseSequencer {
     }
     const ranks = new Map(files.map((file) => [file, rankOf(file)]))
     const sorted = await super.sort(files)
-    return sorted.toSorted((one, other) => (ranks.get(one) ?? '').localeCompare(ranks.get(other) ?? ''))
+    const ranked = sorted.toSorted((one, other) => (ranks.get(one) ?? '').localeCompare(ranks.get(other) ?? ''))
+    const waiting = ranked.filter((file) => ranks.get(file) === '1')
+    const others = ranked.slice(waiting.length)
+    return waiting
+      .flatMap((file, at) => [file, ...others.slice(at * OTHERS_BETWEEN, (at + 1) * OTHERS_BETWEEN)])
+      .concat(others.slice(waiting.length * OTHERS_BETWEEN))
   }
 }
