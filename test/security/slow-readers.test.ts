@@ -6,7 +6,7 @@ import { canMeasureCpu } from '../bench/process-cpu.ts'
 import { eventually } from '../support/eventually.ts'
 import { AUTHORITY, type LoneGateway, memoryLimit, startLoneGateway } from './lone-gateway.ts'
 
-const ADDRESSES = 104
+const ADDRESSES = 88
 /** Pages that each address requests by pipelining, within the limit of unanswered requests per connection. */
 const PAGES = 15
 /** All pages together exceed the memory limit of the manifest. */
@@ -47,7 +47,7 @@ function getDocument(): Promise<string> {
 }
 
 test.runIf(canMeasureCpu)(
-  '1,560 unread pages would not fit into memory: memory stays bounded, and other clients are answered',
+  '1,320 unread pages would not fit into memory: memory stays bounded, and other clients are answered',
   async () => {
     const sockets: Socket[] = []
     let most = 0

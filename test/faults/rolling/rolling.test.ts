@@ -25,7 +25,7 @@ import { type Harness, startHarness } from '../../support/system/harness.ts'
 import { type RollingLoad, rollingSystem, startRollingLoad } from './load.ts'
 
 /** Number of answers between two restarts. */
-const ANSWERS = process.env.SVC_FAULTS === 'long' ? 400 : 20
+const ANSWERS = process.env.SVC_FAULTS === 'long' ? 400 : 12
 /** Without this pause, hundreds of requests a second would run during every restart. Other tests need the machine as well. */
 const PAUSE_MS = process.env.SVC_FAULTS === 'long' ? 0 : 200
 
