@@ -3,7 +3,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Files whose tests wait for leases and deadlines to end. They take longest and use little CPU. */
 const WAITING =
-  /\/faults?[./-]|\/faults\/|stack\.test|edge\/health|expiry|stream-limits|deliveries\.test|pages\.test|packages\.test/
+  /\/faults?[./-]|\/faults\/|stack\.test|edge\/health|expiry|stream-limits|deliveries\.test|repeats\.test|pages\.test|packages\.test/
 
 /**
  * Files that use a shared system (system/shared-system.ts). They start close together: even an idle system takes CPU, so it should
