@@ -1,7 +1,7 @@
 /**
  * The pace of direct messages as the stored number grows. Senders work at full speed until a given number of messages is
- * stored. Without a time to live, the full system is then compared with an empty one. With one, as many messages expire as arrive, so the sizes of tables should stop growing, and the books
- * are verified at the end. Each row is one period of sending.
+ * stored. Without a time to live, the full system is then compared with an empty one. With one, as many messages expire as
+ * arrive, so the sizes of tables should stop growing, and the books are verified at the end. Each row is one period of sending.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'

@@ -13,12 +13,12 @@ const SHARING = /share(?:Harness|System)\('(\w+)'\)/
 /** The tests of libs/mcp that use the system of its stage.ts. */
 const STAGED = /libs\/mcp\/test\/(?:waiting|guide|transports|security)\.test/
 
-/** While a file waits, others need time to use the processors. A run has twelve times as many other files. */
+/** While a file waits, others need time to use the processors. A run has about twelve times as many other files. */
 const OTHERS_BETWEEN = 5
 
 /**
- * The order of a run: those of each shared system, then the others, each in vitest's own order, with the files that wait spread
- * over the first half.
+ * The order of a run: the files of each shared system, then the other files, each group in vitest's own order. Before every five of
+ * them comes one file that waits, so these are spread over about the first half.
  */
 export class TestOrder extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

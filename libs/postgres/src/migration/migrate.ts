@@ -29,7 +29,7 @@ const LOCK_WAIT_MS = 60_000
  */
 const TABLE_WAIT_MS = 800
 const TABLE_RETRY_MS = 500
-/** At least two minutes. The time in which a file builds an index does not count. */
+/** About two minutes of lock timeouts. Attempts are counted, not time, so that the build of an index does not use them up. */
 const TABLE_ATTEMPTS = 90
 const LOCK_NOT_AVAILABLE = '55P03'
 const DEADLOCK_DETECTED = '40P01'
@@ -143,7 +143,7 @@ async function withMigrationLock(client: pg.Client, schema: string, work: () => 
   await work()
 }
 
-/** Retries `work` after a lock timeout or a deadlock. Each step is a transaction, so finished steps stay. @throws the last error. */
+/** Retries `work` after a lock timeout or a deadlock. Finished files stay finished. @throws the last error. */
 async function untilNobodyIsInTheWay(client: pg.Client, work: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {

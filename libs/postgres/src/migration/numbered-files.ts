@@ -6,8 +6,8 @@ type Strategy = NonNullable<RunnerOption['migrationLoaderStrategies']>[number]
 
 /**
  * The first line of a file that runs one statement at a time, as `create index concurrently` requires. After a failure the file
- * runs again from its first statement, so each statement must be repeatable. The lock timeout is off, because nothing waits
- * behind such a statement. Use no other kind of statement there.
+ * runs again from its first statement, so each statement must be repeatable. The lock timeout is off, because reads and writes do
+ * not wait behind `create` or `drop index concurrently`. Use only these two, and end no line of a comment with a semicolon.
  */
 const WITHOUT_TRANSACTION = '-- without a transaction\n'
 const END_OF_STATEMENT = /;\s*$/m
