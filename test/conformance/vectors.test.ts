@@ -195,11 +195,20 @@ test('spec 6.4, 14.5: the sealed envelope opens to the signed one', async () => 
 })
 
 interface Deliveries {
-  deliveries: { secret: string; timestamp: string; message_id: string; body: string; signature: string }[]
+  deliveries: {
+    about: string
+    secret: string
+    timestamp: string
+    message_id: string
+    delivery_id: string
+    body: string
+    signature: string
+    standard_webhooks: Record<string, string> | null
+  }[]
 }
 const { deliveries } = read<Deliveries>('webhook-signatures.json')
 
-test.each(deliveries)('spec 10.5, 10.8, 14.6: the delivery of $message_id', async (row) => {
+test.each(deliveries)('spec 10.5, 10.8, 14.6: the delivery of $message_id at $timestamp', async (row) => {
   const headers = {
     'content-type': 'application/json',
     'x-svc-timestamp': row.timestamp,
