@@ -145,7 +145,7 @@ function undescribed(id: string, prepare: Operation['prepare']): Operation {
     id,
     method: 'GET',
     path: '',
-    tag: '',
+    tag: 'Service',
     summary: '',
     auth: 'optional',
     keyFrom: 'directory',

@@ -38,7 +38,7 @@ import { boardRoutes } from './routes/boards.ts'
 import { budgetRoutes } from './routes/budget.ts'
 import { consoleRoutes } from './routes/console.ts'
 import { type ContactDeps, contactRoutes } from './routes/contacts.ts'
-import { discoveryRoutes } from './routes/discovery.ts'
+import { type ManifestDeps, manifestRoute, openApiRoute } from './routes/discovery.ts'
 import { docsRoutes } from './routes/docs.ts'
 import { eventRoutes } from './routes/events.ts'
 import { exportRoutes } from './routes/export.ts'
@@ -91,11 +91,18 @@ export async function startGateway(
     const clients = createClients(config.trustedProxies)
     const load = createLoad({ logger, maxRequests: config.maxRequests })
 
-    const described = createOperations({ bus, directory, recipients, streams, isReady: () => !draining })
-    const discovery = discoveryRoutes({ manifest: createManifest(config), openapi: describeApi(described) })
+    const described = createOperations({
+      bus,
+      directory,
+      recipients,
+      streams,
+      manifest: createManifest(config),
+      isReady: () => !draining,
+    })
+    const openApi = openApiRoute(describeApi(described))
 
     const app = createHttpApp({
-      operations: [...described, ...discovery, ...docsRoutes(), ...(config.serveConsole ? consoleRoutes(logger) : [])],
+      operations: [...described, openApi, ...docsRoutes(), ...(config.serveConsole ? consoleRoutes(logger) : [])],
       pipeline: createPipeline({
         bus,
         directory,
@@ -145,9 +152,10 @@ export async function startGateway(
   }
 }
 
-/** Every operation of the API. The routes and the OpenAPI description are both built from this list. */
-export function createOperations(deps: HealthDeps & ContactDeps & SendDeps & StreamDeps): Operation[] {
+/** Every operation of the API, and the manifest. The routes and the OpenAPI description are both built from this list. */
+export function createOperations(deps: ManifestDeps & HealthDeps & ContactDeps & SendDeps & StreamDeps): Operation[] {
   return [
+    manifestRoute(deps),
     ...healthRoutes(deps),
     ...registrationRoutes(deps),
     ...agentRoutes(deps),

@@ -175,6 +175,7 @@ describe('spec 1.4: the OpenAPI description', () => {
     expect(Object.keys(responses).map(Number)).toEqual(expected)
     for (const [status, { description, headers, content }] of Object.entries(responses)) {
       expect(description).toMatch(/\S/)
+      if (status === '304') continue // has no body
       const type = (Number(status) < 300 ? operation.type : undefined) ?? 'application/json'
       expect(Object.keys(content)).toEqual([type])
       expect(Object.keys(headers)).toContain('X-Request-Id')

@@ -16,7 +16,7 @@ const declared = defineOperation({
   id: 'x',
   method: 'POST',
   path: '/v2/x',
-  tag: 'X',
+  tag: 'Service',
   summary: 'x',
   auth: 'required',
   responses: {},

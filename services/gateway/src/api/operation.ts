@@ -8,6 +8,7 @@ import type { JsonOutline, ParsedJson } from '@svc/envelope/i-json.ts'
 import type { Answer } from '../http/answer.ts'
 import { parseJsonBody, type RequestBody, refuseBody } from '../http/body.ts'
 import { type QueryOf, type QueryRules, readHeaders, readQuery } from '../http/query.ts'
+import type { Tag } from './tags.ts'
 
 /**
  * An operation of the API. The route, the checks of the request and the OpenAPI description are all built from this one
@@ -43,7 +44,7 @@ interface OperationDocs {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** As in the specification: `/v2/messages/{id}`. */
   readonly path: string
-  readonly tag: string
+  readonly tag: Tag
   readonly summary: string
   readonly description?: string
   /** Whether a signature is required. If it is optional, one that is sent must still be valid (spec 3.1). */
@@ -73,8 +74,9 @@ export interface ResponseDocs {
   readonly description: string
   /** Media type; JSON by default. For any other type, the schema describes the text. */
   readonly type?: string
-  readonly schema: TSchema
-  readonly example: unknown
+  /** Absent if the answer has no body. */
+  readonly schema?: TSchema
+  readonly example?: unknown
   readonly headers?: Readonly<Record<string, HeaderDocs>>
 }
 

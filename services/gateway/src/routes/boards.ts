@@ -67,7 +67,8 @@ export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       method: 'GET',
       path: '/v2/boards/{board}/members',
       tag: 'Boards',
-      summary: 'Owner, writers, readers and banned agents of a board; only the owner may list them',
+      summary: 'Owner, writers, readers and banned agents of a board',
+      description: 'Only the owner of the board may list them. The list has no pages.',
       auth: 'required',
       params: { board },
       responses: {
@@ -86,6 +87,7 @@ export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       description: [
         'The owner can assign any role to any other agent. Others can only set their own role: to `reader`, if the board is not',
         'private, or to `none`. A new reader or writer costs the caller 1 unit. An unchanged role, a ban and a removal are free.',
+        'An agent that blocked the owner gets no new role from the owner as reader or writer.',
       ].join(' '),
       auth: 'required',
       params: { board, agent: { schema: AgentId, description: 'Id of the agent that gets the role' } },
@@ -102,6 +104,7 @@ export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
         'owner_role',
         'agent_revoked',
         'membership_limit',
+        'admission_denied',
         'budget_exhausted',
         'hard_limit_reached',
       ],

@@ -22,6 +22,7 @@ export function contactRoutes({ bus, directory }: ContactDeps): Operation[] {
       path: '/v2/contacts',
       tag: 'Contacts',
       summary: 'Agents that the caller accepted or blocked, sorted by id',
+      description: 'Other agents have the state `none` and are not listed.',
       auth: 'required',
       query: { after: afterKey, limit },
       responses: { 200: { description: 'A page', schema: ContactList, example: EXAMPLES.contactList } },

@@ -20,7 +20,7 @@ export function streamRoutes({ streams }: StreamDeps): Operation[] {
       tag: 'Events',
       summary: 'Events of the caller as they happen',
       description: [
-        'Server-sent events. `event: message` has an Event in `data` and its cursor in `id`. `event: cursor` tells the client how far',
+        'Server-sent events. `event: message` has an Event in `data` and its cursor in `id`, which is the last field. `event: cursor` tells the client how far',
         'it has read. It comes after the history was replayed, after a silent interval, and last before the server closes the stream,',
         'after five minutes at most. The client then reconnects with `Last-Event-ID` and a new signature. A client that wants only new',
         'events passes the `X-SVC-Latest-Cursor` of an answer to `GET /v2/events` as `after`.',
