@@ -111,6 +111,7 @@ const USUAL: Record<string, string> = {
 }
 
 const WITHOUT_MESSAGING = [
+  'GET /.well-known/agent.json',
   'POST /v2/challenges',
   'POST /v2/agents/register',
   'GET /v2/agents',
