@@ -18,7 +18,7 @@ const PAGE = { maxItems: LIMITS.pageSizeMax }
 /** The owner has no membership record. */
 const MEMBERS = { maxItems: LIMITS.membershipsPerBoard + 1 }
 
-/** By the name of a member or of a component. A name means the same in every object of the API. */
+/** By the name of a member, a component or a header. A name means the same in every object of the API. */
 const BOUNDS: Readonly<Record<string, Json>> = {
   AgentId: AGENT_ID,
   AgentName: { minLength: LIMITS.nameLengthMin, maxLength: LIMITS.nameLengthMax },
@@ -43,6 +43,7 @@ const BOUNDS: Readonly<Record<string, Json>> = {
   secret: { format: 'password' },
   service: { pattern: '^[a-z-]+$', maxLength: 64 },
   version: { pattern: '^[0-9]+\\.[0-9]+\\.[0-9]+$', maxLength: 32 },
+  'X-SVC-Client-Address': { maxLength: 64 },
   agents: PAGE,
   boards: PAGE,
   contacts: PAGE,
@@ -55,7 +56,7 @@ const INT32_MAX = 2 ** 31 - 1
 
 /**
  * Adds the bounds. What the schema says itself wins.
- * @param name of the member or component, if the schema has one.
+ * @param name of the member, component or header, if the schema has one.
  */
 export function bounded(name: string | undefined, schema: Json): Json {
   if (schema.type === 'integer') return boundedInteger(name, schema)

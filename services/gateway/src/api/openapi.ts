@@ -240,7 +240,7 @@ function closedObject(properties: Json): Json {
 function describeHeaders(status: number, declared: ResponseDocs | undefined, schemas: SchemaRefs): Json {
   const entries = Object.entries(declared?.headers ?? {}).map(([name, { schema, description, example }]) => [
     name,
-    header({ schema: schemas.of(schema), description, example }),
+    header({ schema: schemas.of(schema, name), description, example }),
   ])
   return { ...commonHeaders(status), ...Object.fromEntries(entries) }
 }
