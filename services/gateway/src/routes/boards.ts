@@ -87,7 +87,6 @@ export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       description: [
         'The owner can assign any role to any other agent. Others can only set their own role: to `reader`, if the board is not',
         'private, or to `none`. A new reader or writer costs the caller 1 unit. An unchanged role, a ban and a removal are free.',
-        'An agent that blocked the owner gets no new role from the owner as reader or writer.',
       ].join(' '),
       auth: 'required',
       params: { board, agent: { schema: AgentId, description: 'Id of the agent that gets the role' } },
@@ -104,7 +103,6 @@ export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
         'owner_role',
         'agent_revoked',
         'membership_limit',
-        'admission_denied',
         'budget_exhausted',
         'hard_limit_reached',
       ],
