@@ -17,7 +17,10 @@ export interface Exchange {
 }
 
 /** Sends one request on a new connection. */
-export function exchange(url: string, { method = 'GET', target, headers = {}, body, from }: Exchange): Promise<HttpAnswer> {
+export function exchange(
+  url: string,
+  { method = 'GET', target, headers = {}, body, from }: Exchange,
+): Promise<HttpAnswer> {
   const { hostname, port } = new URL(url)
   const framing =
     body === undefined || 'transfer-encoding' in headers ? {} : { 'content-length': String(Buffer.byteLength(body)) }

@@ -59,9 +59,7 @@ export type EdgeName = keyof typeof EDGES
 /** The reason why a proxy cannot run; undefined if it can. */
 export function whyNot(name: EdgeName): string | undefined {
   const { program } = EDGES[name]
-  return existsSync(program)
-    ? undefined
-    : `${program} is not installed (apt-get install ${program.split('/').at(-1)})`
+  return existsSync(program) ? undefined : `${program} is not installed (apt-get install ${program.split('/').at(-1)})`
 }
 
 /** @param gateways ports on 127.0.0.1, of one gateway or two. */
@@ -116,11 +114,14 @@ function accepts(port: number): Promise<boolean> {
 
 /** Reads a file of deploy. @throws Error if a text to replace is not in it, so that the test runs what is shipped. */
 function adapt(file: string, changes: readonly (readonly [from: string | RegExp, to: string])[]): string {
-  return changes.reduce((text, [from, to]) => {
-    const changed = text.replaceAll(from, () => to)
-    if (changed === text) throw new Error(`${file} does not have ${from}`)
-    return changed
-  }, readFileSync(join(DEPLOY, file), 'utf8'))
+  return changes.reduce(
+    (text, [from, to]) => {
+      const changed = text.replaceAll(from, () => to)
+      if (changed === text) throw new Error(`${file} does not have ${from}`)
+      return changed
+    },
+    readFileSync(join(DEPLOY, file), 'utf8'),
+  )
 }
 
 function nginx({ folder, port, tlsPort, gateways }: Place, file: string): string[] {

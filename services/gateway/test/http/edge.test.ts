@@ -205,7 +205,7 @@ describe.each(NAMES)('behind %s', (name) => {
       using raw = openRaw(edge.url)
       raw.socket.setNoDelay(true)
       raw.write(headOf('POST', request.target, { ...JSON_BODY, ...signatureOf(key, request) }, framing))
-      for (const piece of request.body.match(/[^]{1,50}/g) ?? []) {
+      for (const piece of request.body.match(/.{1,50}/gs) ?? []) {
         await new Promise(setImmediate)
         raw.write(isChunked ? `${Buffer.byteLength(piece).toString(16)}\r\n${piece}\r\n` : piece)
       }
