@@ -162,7 +162,13 @@ async function check(
   body: RequestBody,
   context: CallContext,
 ): Promise<Checked> {
-  const input = { params, target: pathAndQuery(raw), headers: raw.headers, body }
+  const input = {
+    params,
+    target: pathAndQuery(raw),
+    headers: raw.headers,
+    body,
+    clientAddress: () => deps.clients.addressOf(raw),
+  }
   const signer = await verifySigner(deps, { raw, operation, input, context })
   // Start the operation while identity durably consumes the nonce. An error from identity still takes precedence.
   const admitted = signer === null ? ANONYMOUS : admit(deps.bus, signer, operation, context)

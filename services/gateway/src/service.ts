@@ -88,7 +88,7 @@ export async function startGateway(
     const recipients = createRecipients({ directory, authority: config.authority })
     const streams = createStreams({ bus, logger })
 
-    const clients = createClients(config.trustedProxies)
+    const clients = createClients(config.trustedProxies, logger)
     const load = createLoad({ logger, maxRequests: config.maxRequests })
 
     const described = createOperations({

@@ -10,6 +10,7 @@ const INPUT: RawInput = {
   target: '/v2/x',
   headers: {},
   body: { bytes: Buffer.alloc(0), contentType: undefined, contentEncoding: undefined },
+  clientAddress: () => '192.0.2.1',
 }
 
 const declared = defineOperation({

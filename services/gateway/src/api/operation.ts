@@ -95,6 +95,8 @@ export interface RawInput {
   readonly target: string
   readonly headers: IncomingHttpHeaders
   readonly body: RequestBody
+  /** The address that the request counts for (spec 3.16). */
+  readonly clientAddress: () => string
 }
 
 /** How a body is read. */
@@ -128,6 +130,7 @@ interface RequestTo<D extends Declaration> {
   readonly query: ReadBy<D['query']>
   readonly headers: ReadBy<D['headers']>
   readonly body: D['body'] extends BodyRule<infer Body> ? Body : undefined
+  readonly clientAddress: () => string
   readonly context: CallContext
 }
 
@@ -190,6 +193,7 @@ function operationOf<D extends Declaration>(declaration: D, work: Handle<EarlyRe
         query: readQuery(query, input.target),
         headers: readHeaders(headers, input.headers),
         body: readBodyBy(body, input.body),
+        clientAddress: input.clientAddress,
       }
       // The cast is safe: the parts were read by the rules that the type names. If a signature is required, the pipeline has
       // refused unsigned requests.

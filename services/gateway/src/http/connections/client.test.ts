@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import { expect, test } from 'vitest'
+import type { Logger } from '@svc/telemetry/logger.ts'
+import { expect, test, vi } from 'vitest'
 import { createClients } from './client.ts'
 import { parseAddressRange } from './client-address.ts'
 
@@ -14,4 +15,27 @@ test.each([
 ])('whether a request is forwarded: from %s', (_, trusted, remoteAddress, headers, forwarded) => {
   const request = { socket: { remoteAddress }, headers } as unknown as IncomingMessage
   expect(createClients(trusted).isForwarded(request)).toBe(forwarded)
+})
+
+test('each kind of doubt about an address is logged once an hour, whatever requests clients send', () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  const logged: unknown[] = []
+  const logger = { warn: ({ doubt }: { doubt: string }) => logged.push(doubt) } as unknown as Logger
+  const clients = createClients(proxies, logger)
+  const receive = (headers: object, url = '/v2/me'): string =>
+    clients.ofRequest({ url, socket: { remoteAddress: '10.1.2.3' }, headers } as unknown as IncomingMessage)
+  receive({}, '/v2/health') // the proxy's own health check
+  expect(logged).toEqual([])
+  const requests = [
+    {},
+    FORWARDED,
+    { 'x-forwarded-for': '198.51.100.1, 192.0.2.1' },
+    { 'x-forwarded-for': '192.168.0.1' },
+  ]
+  for (const headers of [...requests, ...requests]) receive(headers)
+  expect(logged).toEqual(['absent', 'longer', 'private'])
+  vi.advanceTimersByTime(60 * 60 * 1_000)
+  receive({})
+  expect(logged).toEqual(['absent', 'longer', 'private', 'absent'])
+  vi.useRealTimers()
 })
