@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { nuid } from 'nats'
 
 /** The inboxes of one listener. */
-export interface Inbox {
+interface Inbox {
   /** Matches the reply subjects of all callees. */
   readonly pattern: string
   /** A new reply subject. Its token has 122 random bits and costs less than 1 µs. */
