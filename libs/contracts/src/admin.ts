@@ -242,7 +242,20 @@ export const judgeOperations = (owner: ChargeOwner) =>
     subject: `admin.${owner}.judge-operations`,
     request: closed({ operations: Type.Array(OperationId, { minItems: 1, maxItems: 1_000 }) }),
     reply: closed({ verdicts: Type.Array(closed({ done: Type.Boolean(), charge: Nullable(Charge) })) }),
+    isAnswerTo: ({ operations }, { verdicts }) =>
+      areOf(
+        operations,
+        verdicts.map(({ charge }) => charge),
+      ),
   })
+
+/** Whether there is a charge, or null, for each operation in order. */
+function areOf(operations: readonly string[], charges: readonly (Charge | null)[]): boolean {
+  return (
+    charges.length === operations.length &&
+    charges.every((charge, at) => charge === null || charge.operation === operations[at])
+  )
+}
 
 /** Lists settled charges of the last 23 hours, by deadline. */
 export const listCharges = defineCall({
@@ -266,4 +279,6 @@ export const judgeCharges = defineCall({
     pairs: Type.Array(closed({ agent_id: AgentId, peer: AgentId }), { maxItems: 1_000 }),
   }),
   reply: closed({ charges: Type.Array(Nullable(Charge)), introduced: Type.Array(Type.Boolean()) }),
+  isAnswerTo: ({ operations, pairs }, { charges, introduced }) =>
+    areOf(operations, charges) && introduced.length === pairs.length,
 })

@@ -13,6 +13,7 @@ export const createBoard = defineCall({
   subject: 'svc.boards.create-board',
   request: closed({ owner: AgentId, board: Board }),
   reply: BoardDetails,
+  isAnswerTo: (asked, { owner }) => owner === asked.owner,
 })
 
 /** Lists public boards and the boards that the viewer belongs to, by id (spec 7.9, 8.2, 8.3). `after` need not exist. */
@@ -31,6 +32,7 @@ export const getBoard = defineCall({
   subject: 'svc.boards.get-board',
   request: closed({ viewer: Viewer, board_id: BoardId }),
   reply: BoardDetails,
+  isAnswerTo: ({ board_id }, { id }) => id === board_id,
 })
 
 /**
@@ -61,6 +63,7 @@ export const setMember = defineCall({
     role: Membership.properties.role,
   }),
   reply: Membership,
+  isAnswerTo: (asked, { role }) => role === asked.role,
 })
 
 /**
@@ -128,6 +131,8 @@ export const judgeBoards = defineCall({
      */
     subscribed: Type.Array(BoardId),
   }),
+  // The caller caches `open`, so an answer must not be about other boards.
+  isAnswerTo: ({ board_ids }, { readable, open = [] }) => [...readable, ...open].every((id) => board_ids.includes(id)),
 })
 
 /**

@@ -3,12 +3,14 @@ import type { Call, CallContext, TextCall, TextReply } from '@svc/contracts/defi
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { defineCount, defineDistribution, defineLevel } from '@svc/telemetry/metrics.ts'
+import { sayOnce } from '@svc/telemetry/problem-log.ts'
 import { requestIdOf } from '@svc/telemetry/trace.ts'
 import { inSpan, isSampled } from '@svc/telemetry/tracing.ts'
-import type { NatsConnection, ServiceMsg } from 'nats'
+import type { Msg, NatsConnection, ServiceMsg, SubscriptionOptions } from 'nats'
 import type { Nats } from './connect.ts'
 import type { ProcessStats } from './process-stats.ts'
 import { decodeRequest, encodeError, encodeReply, encodeTextReply } from './wire/frames.ts'
+import { isReplyTo } from './wire/inbox.ts'
 import type { Lane } from './wire/lane.ts'
 import { outflowOf } from './wire/outflow.ts'
 
@@ -91,6 +93,12 @@ const servedWorking = defineLevel({
   labels: [],
 })
 
+const strayCalls = defineCount({
+  name: 'agentmsg_stray_calls_total',
+  help: 'Messages that were ignored, because their reply subject is not an inbox for answers of this service',
+  labels: [],
+})
+
 /** An item with less time left than this is refused, because its caller would be gone before the answer. */
 const MIN_TIME_LEFT_MS = 5
 /** About as many items as one process finishes before their deadlines. Past that the work would be wasted. */
@@ -114,7 +122,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const outflow = outflowOf(connection)
   const working = servedWorking.read(() => [[{}, inFlight]])
 
-  const service = await connection.services.add({
+  const service = await answeringOnlyInboxes(connection, name, logger).services.add({
     name,
     version: options.version,
     queue: name,
@@ -162,9 +170,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   }
 
   async function answerAll(endpoint: Endpoint, message: ServiceMsg): Promise<void> {
-    const reply = message.reply
-    if (reply === undefined || reply === '') return
-    const respond = createResponder(connection, reply)
+    const respond = createResponder(connection, message.reply ?? '')
     const lines = message.string().split('\n')
     await Promise.all(lines.map(async (line, index) => respond(await answerOne(endpoint, line, index))))
   }
@@ -214,6 +220,29 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       logger.warn({ err: known.cause, subject, request_id: requestId }, 'call unavailable')
     return known
   }
+}
+
+/**
+ * A view of the connection that drops each message that asks for an answer elsewhere than in an inbox (wire/inbox.ts), or for
+ * none, before anything is done. It covers what the package `nats` answers by itself (`$SRV.PING`) too. A message of a stream
+ * that republishes has no reply subject, so it is never taken for a call.
+ */
+function answeringOnlyInboxes(connection: NatsConnection, name: string, logger: Logger): NatsConnection {
+  const mayAnswer = isReplyTo(name)
+  const warn = sayOnce((text) => logger.warn(text))
+  const subscribe = (subject: string, { callback, ...options }: SubscriptionOptions = {}) =>
+    connection.subscribe(subject, {
+      ...options,
+      callback: (error, message: Msg) => {
+        if (error !== null || mayAnswer(message.reply)) return callback?.(error, message)
+        strayCalls.add({})
+        warn(
+          `a message on ${subject} was ignored, because its reply subject is not an inbox for answers of ${name}. ` +
+            'Services never send one: find out who else has a login of NATS.',
+        )
+      },
+    })
+  return Object.create(connection, { subscribe: { value: subscribe } })
 }
 
 /** Sends answers that become ready in the same turn as one message. */

@@ -35,8 +35,9 @@ import type { UnsignedEnvelope } from '@svc/envelope/envelope.ts'
 import { signEnvelope } from '@svc/envelope/sign-envelope.ts'
 import { connectNats, drainNats } from '@svc/nats/connect.ts'
 import { type Endpoint, handle, handleText, serve } from '@svc/nats/serve.ts'
+import { agentIdOf } from '@svc/svc1/agent-id.ts'
 import { createKeyPair, type KeyPair } from '@svc/svc1/key-pair.ts'
-import { formatPublicKey } from '@svc/svc1/public-key.ts'
+import { decodePublicKeyText, formatPublicKey } from '@svc/svc1/public-key.ts'
 import { signRequest } from '@svc/svc1/sign.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { startTestNats } from '@svc/test/support/engines/engines.ts'
@@ -202,10 +203,10 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}) {
         return { replayed, revoked: revoked.has(agent_id) }
       }),
       json(issueChallenge, () => ({ challenge: 'token', difficulty: 18, expires_at: 1, algorithm: 'sha256' as const })),
-      json(registerAgent, ({ name, pubkey }) => {
-        const key = [...agents.values()].find((agent) => agent.pubkey === pubkey)
-        return { agent_id: key?.agent_id ?? '1'.repeat(43), address: `${name}@${AUTHORITY}` }
-      }),
+      json(registerAgent, ({ name, pubkey }) => ({
+        agent_id: agentIdOf(decodePublicKeyText(pubkey) ?? new Uint8Array()),
+        address: `${name}@${AUTHORITY}`,
+      })),
       json(listAgents, () => ({ agents: [], next_cursor: '' })),
       json(getIdentity, ({ agent_id }) => identityOf(agent_id)),
       json(updateSettings, ({ agent_id, settings }) => ({ ...identityOf(agent_id), ...settings })),
