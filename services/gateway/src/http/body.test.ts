@@ -3,6 +3,7 @@ import { Socket } from 'node:net'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { describe, expect, test } from 'vitest'
+import { createGuards } from '../../test/support/http-guards.ts'
 import { parseJsonBody, readBody } from './body.ts'
 import { createLoad } from './load/load.ts'
 
@@ -72,5 +73,7 @@ test('reading the body of a connection that has already broken is invalid_reques
   request.headers['content-length'] = '5'
   request.destroy()
   await new Promise((resolve) => request.once('close', resolve))
-  await expect(readBody(request, load)).rejects.toMatchObject({ code: 'invalid_request' })
+  await expect(readBody(request, { load, reading: createGuards().reading })).rejects.toMatchObject({
+    code: 'invalid_request',
+  })
 })

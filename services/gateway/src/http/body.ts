@@ -3,6 +3,7 @@ import { ServiceError } from '@svc/contracts/errors.ts'
 import { LIMITS } from '@svc/contracts/limits.ts'
 import { type JsonOutline, type ParsedJson, parseOrOutline } from '@svc/envelope/i-json.ts'
 import { IJsonError } from '@svc/envelope/json-value.ts'
+import type { Reading } from './connections/reading.ts'
 import type { Load, Upload } from './load/load.ts'
 
 /** The exact bytes of a body, which the signature covers, and the headers that describe them. */
@@ -10,6 +11,11 @@ export interface RequestBody {
   readonly bytes: Buffer
   readonly contentType: string | undefined
   readonly contentEncoding: string | undefined
+}
+
+interface BodyGuards {
+  readonly load: Load
+  readonly reading: Reading
 }
 
 /** A body that counts towards the load of this process until it is disposed. */
@@ -51,14 +57,14 @@ function hasManyValues(bytes: Buffer): boolean {
  * @throws ServiceError `body_too_large` as soon as its declared length, or the bytes received so far, exceed 96 KiB; the rest
  *   is not read (spec 3.9). `invalid_request` if the connection breaks before the end. `Overloaded` if there is no room for it.
  */
-export async function readBody(request: IncomingMessage, load: Load): Promise<HeldBody> {
+export async function readBody(request: IncomingMessage, guards: BodyGuards): Promise<HeldBody> {
   const { headers } = request
   const upload: Upload = { bytes: 0, cutOff: undefined }
   return {
-    bytes: hasBody(request) ? await readBytes(request, load, upload) : EMPTY,
+    bytes: hasBody(request) ? await readBytes(request, guards, upload) : EMPTY,
     contentType: headers['content-type'],
     contentEncoding: headers['content-encoding'],
-    [Symbol.dispose]: () => load.release(upload),
+    [Symbol.dispose]: () => guards.load.release(upload),
   }
 }
 
@@ -79,8 +85,14 @@ function declaredBytes({ headers }: IncomingMessage): number {
 
 /** Join the pieces of a body when there are this many. Each is an object, so one-byte chunks would take 100 times their size. */
 const MAX_PIECES = 64
+/**
+ * Even the smallest chunk costs as much CPU as some hundred bytes. So a body in more pieces than this, with fewer bytes than
+ * `SMALL_PIECE_BYTES` on average, is read in turns.
+ */
+const MANY_PIECES = 256
+const SMALL_PIECE_BYTES = 64
 
-function readBytes(request: IncomingMessage, load: Load, upload: Upload): Promise<Buffer> {
+function readBytes(request: IncomingMessage, { load, reading }: BodyGuards, upload: Upload): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (declaredBytes(request) > LIMITS.requestBytes) {
       reject(new ServiceError('body_too_large'))
@@ -88,7 +100,11 @@ function readBytes(request: IncomingMessage, load: Load, upload: Upload): Promis
     }
     let chunks: Buffer[] = []
     let received = 0
+    let pieces = 0
+    let readAtLastTurn = 0
+    let isReading = true
     const stop = (): void => {
+      isReading = false
       request.off('data', onData).off('end', onEnd).off('error', onBroken).off('close', onBroken)
     }
     const fail = (error: unknown): void => {
@@ -103,6 +119,8 @@ function readBytes(request: IncomingMessage, load: Load, upload: Upload): Promis
         fail(new ServiceError('body_too_large'))
         return
       }
+      pieces += 1
+      if (pieces > MANY_PIECES && pieces * SMALL_PIECE_BYTES > received) waitForTurn()
       try {
         load.grow(upload, chunk.length)
         chunks.push(chunk)
@@ -110,6 +128,16 @@ function readBytes(request: IncomingMessage, load: Load, upload: Upload): Promis
       } catch (error) {
         fail(error)
       }
+    }
+    const waitForTurn = (): void => {
+      const { socket } = request
+      if (socket.bytesRead === readAtLastTurn) return // these pieces were read in the last turn
+      readAtLastTurn = socket.bytesRead
+      request.pause()
+      reading.pause(socket)
+      reading.resumeInTurn(socket, () => {
+        if (isReading) request.resume()
+      })
     }
     const onEnd = (): void => {
       stop()

@@ -32,5 +32,5 @@ function documentRoute({ id, path, summary, document: value }: DocumentRoute): O
     summary,
     auth: 'optional',
     responses: { 200: { description: summary, schema: Type.Unknown(), example: value } },
-  }).handle(() => document.answer())
+  }).serve(() => document.answer())
 }

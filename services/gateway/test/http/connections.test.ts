@@ -5,13 +5,11 @@ import { createLogger } from '@svc/telemetry/logger.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readBody } from '../../src/http/body.ts'
-import { createClients } from '../../src/http/connections/client.ts'
-import { parseAddressRange } from '../../src/http/connections/client-address.ts'
-import { MAX_PIPELINED } from '../../src/http/connections/connections.ts'
 import { createLoad } from '../../src/http/load/load.ts'
 import { createOutflow } from '../../src/http/load/outflow.ts'
 import { createHttpApp } from '../../src/http-app.ts'
-import { openRaw, type RawConnection } from '../support/harness.ts'
+import { openRaw } from '../support/harness.ts'
+import { createGuards } from '../support/http-guards.ts'
 
 const HEADERS_MS = 300
 const REQUEST_MS = 600
@@ -19,17 +17,16 @@ const REQUEST_MS = 600
 let port: number
 const load = createLoad({ logger: createLogger('test', 'silent'), maxRequests: 10 })
 const outflow = createOutflow({ maxRequests: 10 })
-const proxies = parseAddressRange('127.0.9.0/24')
+const guards = createGuards()
 const app = createHttpApp({
   operations: [],
   pipeline: async ({ raw }) => {
-    using _ = await readBody(raw, load)
+    using _ = await readBody(raw, { load, reading: guards.reading })
     throw new ServiceError('not_found')
   },
   load,
   outflow,
-  clients: createClients(proxies === undefined ? [] : [proxies]),
-  maxConnectionsPerClient: 1_000,
+  ...guards,
   corsOrigins: [],
   logger: createLogger('test', 'silent'),
   isDraining: () => false,
@@ -91,23 +88,6 @@ describe('slow clients are answered and disconnected', () => {
     connection.write('POST /v2/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{')
     connection.socket.end()
     expect(await connection.ended).toMatch(/^(HTTP\/1\.1 400 |$)/)
-  })
-})
-
-describe('a connection with more requests than any client sends before it reads', () => {
-  const flood = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(MAX_PIPELINED + 1)
-  const connected = ({ socket }: RawConnection) => new Promise((resolve) => socket.once('connect', resolve))
-
-  test.each([
-    ['of a client: all connections of the client are reset', '127.0.8.1', true],
-    ['of a trusted proxy: only that connection is reset', '127.0.9.1', false],
-  ])('%s', async (_, address, isExpelled) => {
-    const [flooding, other] = [openRaw(port, address), openRaw(port, address)]
-    await Promise.all([connected(flooding), connected(other)])
-    flooding.write(flood)
-    expect(await flooding.ended).toBe('')
-    if (!isExpelled) other.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
-    expect(await other.ended).toMatch(isExpelled ? /^$/ : /^HTTP\/1\.1 404 /)
   })
 })
 

@@ -5,35 +5,41 @@ import { type AddressRange, clientAddress, isTrustedProxy, rateKey } from './cli
 export interface Clients {
   /** The key by which a client's requests are counted. Without trusted proxies it depends only on the connection. */
   ofRequest(request: IncomingMessage): string
-  /** Whether a trusted proxy has named the client of the request. */
-  isForwarded(request: IncomingMessage): boolean
   /** The key by which a client's connections are counted. Undefined for trusted proxies: they carry requests of many clients. */
   ofConnection(socket: Socket): string | undefined
 }
 
+/** The other end of a connection. */
+interface Peer {
+  readonly address: string
+  readonly key: string
+  readonly isProxy: boolean
+}
+
 export function createClients(trustedProxies: readonly AddressRange[]): Clients {
-  const keys = new WeakMap<Socket, string>()
-  const keyOfPeer = (socket: Socket): string => {
-    let key = keys.get(socket)
-    if (key === undefined) {
-      key = rateKey(socket.remoteAddress ?? '')
-      keys.set(socket, key)
-    }
-    return key
-  }
+  const peers = new WeakMap<Socket, Peer>()
   return {
     ofRequest({ socket, headers }) {
+      const { address, key, isProxy } = peerOf(socket)
       const forwardedFor = headers['x-forwarded-for']
-      if (trustedProxies.length === 0 || forwardedFor === undefined) return keyOfPeer(socket)
+      if (!isProxy || forwardedFor === undefined) return key
       const entries = typeof forwardedFor === 'string' ? forwardedFor : forwardedFor.join(',')
-      return rateKey(clientAddress(socket.remoteAddress ?? '', entries, trustedProxies))
+      return rateKey(clientAddress(address, entries, trustedProxies))
     },
-    isForwarded: ({ socket, headers }) =>
-      trustedProxies.length > 0 &&
-      headers['x-forwarded-for'] !== undefined &&
-      isTrustedProxy(socket.remoteAddress ?? '', trustedProxies),
     ofConnection(socket) {
-      return isTrustedProxy(socket.remoteAddress ?? '', trustedProxies) ? undefined : keyOfPeer(socket)
+      const { key, isProxy } = peerOf(socket)
+      return isProxy ? undefined : key
     },
+  }
+
+  /** Remembered, because a closed connection has no address any more. */
+  function peerOf(socket: Socket): Peer {
+    let peer = peers.get(socket)
+    if (peer === undefined) {
+      const address = socket.remoteAddress ?? ''
+      peer = { address, key: rateKey(address), isProxy: isTrustedProxy(address, trustedProxies) }
+      peers.set(socket, peer)
+    }
+    return peer
   }
 }
