@@ -1,7 +1,9 @@
 /** Slow clients, and a server with short timeouts. */
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readBody } from '../../src/http/body.ts'
@@ -17,11 +19,14 @@ const REQUEST_MS = 600
 let port: number
 const load = createLoad({ logger: createLogger('test', 'silent'), maxRequests: 10 })
 const outflow = createOutflow({ maxRequests: 10 })
-const guards = createGuards()
+const counted: string[] = []
+const guards = { ...createGuards(), count: ({ url = '' }: IncomingMessage) => counted.push(url) - counted.length }
+let gate = Promise.withResolvers<void>()
 const app = createHttpApp({
   operations: [],
   pipeline: async ({ raw }) => {
     using _ = await readBody(raw, { load, reading: guards.reading })
+    if (raw.url === '/waits') await gate.promise
     throw new ServiceError('not_found')
   },
   load,
@@ -88,6 +93,38 @@ describe('slow clients are answered and disconnected', () => {
     connection.write('POST /v2/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{')
     connection.socket.end()
     expect(await connection.ended).toMatch(/^(HTTP\/1\.1 400 |$)/)
+  })
+})
+
+describe('pipelined requests', () => {
+  const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
+
+  test('are read no further while they wait, and all of them are answered', async () => {
+    const connection = openRaw(port)
+    const many = 10_000
+    connection.write(get('/waits') + get('/').repeat(many))
+    let read = 0
+    const accepted = new Promise<Socket>((resolve) => app.server.once('request', ({ socket }) => resolve(socket)))
+    await eventually(async () => {
+      const before = read
+      read = (await accepted).bytesRead
+      return read > 0 && read === before
+    })
+    expect(read).toBeLessThan(150_000)
+    gate.resolve()
+    gate = Promise.withResolvers()
+    await eventually(() => connection.received.split('HTTP/1.1 404').length === many + 2)
+    connection.socket.destroy()
+  })
+
+  test('whose connection is lost count, although they never begin', async () => {
+    const connection = openRaw(port)
+    connection.write(get('/waits') + get('/lost').repeat(3))
+    await new Promise((resolve) => app.server.once('request', resolve))
+    connection.socket.resetAndDestroy()
+    gate.resolve()
+    gate = Promise.withResolvers()
+    await eventually(() => counted.filter((url) => url === '/lost').length === 3)
   })
 })
 

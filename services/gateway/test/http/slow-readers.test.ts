@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { Readable } from 'node:stream'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -37,14 +38,19 @@ interface Setting {
 }
 
 /**
- * A server that answers `/small`, `/large`, `/wide` (three bytes per character) and `/document` at once, and `/waits` when
+ * A server that answers `/stream` with more than the kernel buffers, `/idle` with a stream that sends nothing, `/small`, `/large`, `/wide` (three bytes per character) and `/document` at once, and `/waits` when
  * the test releases it.
  */
 async function start({ outflow: limits, ...connections }: Setting) {
   const maxRequests = MAX_REQUESTS_HERE
   const guards = createGuards(connections)
   const load = createLoad({ logger, maxRequests })
-  const outflow = running.use(createOutflow({ maxRequests, ...limits, onProgress: guards.room.touch }))
+  const progress = new Set<Socket>()
+  const onProgress = (socket: Socket): void => {
+    guards.room.touch(socket)
+    progress.add(socket)
+  }
+  const outflow = running.use(createOutflow({ maxRequests, ...limits, onProgress }))
   const gate = Promise.withResolvers<void>()
   const document = createDocument({ text: 'd'.repeat(MEBIBYTE), type: 'text/plain' })
   const most = { bytes: 0 }
@@ -82,6 +88,11 @@ async function start({ outflow: limits, ...connections }: Setting) {
     most,
     open,
     letGo: () => gate.resolve(),
+    /** Resolves when so many connections have made progress with their streams. */
+    touched: (count: number) => {
+      progress.clear()
+      return eventually(() => progress.size === count)
+    },
     connections: () => new Promise<number>((resolve) => app.server.getConnections((_, count) => resolve(count))),
     /** How many requests were received, and how many of them wait. */
     get asked() {
@@ -113,6 +124,8 @@ async function start({ outflow: limits, ...connections }: Setting) {
 
   async function answerTo({ url }: IncomingMessage): Promise<Answer> {
     if (url === '/document') return document.answer()
+    if (url === '/stream') return { status: 200, text: '', stream: Readable.from([Buffer.alloc(12 * MEBIBYTE)]) }
+    if (url === '/idle') return { status: 200, text: '', stream: new Readable({ read() {} }) }
     if (url === '/waits') {
       waiting += 1
       await gate.promise
@@ -218,6 +231,37 @@ describe('unread answers', () => {
     await eventually(() => reading.received.length > 8 * MEBIBYTE)
     await eventually(() => h.outflow.answers === 0)
     expect(await answers(reading)).toBe(true)
+  })
+})
+
+describe('event streams', () => {
+  test('that have ended, and whose last bytes a client does not read, are closed', async () => {
+    const h = await start({ outflow: { patienceSeconds: 2 } })
+    for (const client of [1, 2]) {
+      const connection = h.open(client)
+      connection.socket.pause()
+      connection.write(request('/stream'))
+    }
+    await eventually(() => h.outflow.bytes > 0)
+    await eventually(async () => (await h.connections()) === 0)
+    expect(h.outflow.bytes).toBe(0)
+  })
+
+  test('make room for a new connection of their address, after connections that are idle', async () => {
+    const h = await start({ maxConnectionsPerClient: 3 })
+    const streams = [h.open(1), h.open(1)]
+    for (const { write } of streams) write(request('/idle'))
+    await eventually(() => streams.every(({ received }) => received.includes('200 OK')))
+    const idle = h.open(1)
+    expect(await answers(idle)).toBe(true)
+    await h.touched(2)
+    expect(await h.ask(1, '/small')).toBe('200 small')
+    await idle.ended
+    expect(streams.some(({ socket }) => socket.closed)).toBe(false)
+    const last = [h.open(1), h.open(1)]
+    expect(await answers(last[0] as RawConnection)).toBe(true)
+    expect(await answers(last[1] as RawConnection)).toBe(true)
+    await eventually(() => streams.some(({ socket }) => socket.closed))
   })
 })
 
