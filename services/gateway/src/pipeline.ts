@@ -16,10 +16,9 @@ import type { Directory } from './auth/directory.ts'
 import { createStrangers } from './auth/strangers.ts'
 import type { Verifier } from './auth/verifier.ts'
 import type { Answer } from './http/answer.ts'
-import { isLarge, type RequestBody, readBody } from './http/body.ts'
+import { type Bodies, isLarge, type RequestBody } from './http/body.ts'
 import type { Clients } from './http/connections/client.ts'
 import { MAX_HEADERS } from './http/connections/connections.ts'
-import type { Reading } from './http/connections/reading.ts'
 import { isRepeated } from './http/headers.ts'
 import { createBulkTurns, LARGE_BODIES } from './http/load/bulk-turns.ts'
 import { kindOf, type Load, type Slot } from './http/load/load.ts'
@@ -38,7 +37,7 @@ interface PipelineDeps {
   readonly registrationLimiter: RateLimiter
   readonly load: Load
   readonly turns: RequestTurns
-  readonly reading: Reading
+  readonly bodies: Bodies
   readonly clients: Clients
 }
 
@@ -91,7 +90,7 @@ const ANONYMOUS = Promise.resolve()
  * (503).
  */
 export function createPipeline(deps: PipelineDeps): Pipeline {
-  const { clients, load, turns, reading } = deps
+  const { clients, load, turns, bodies } = deps
   const strangers = createStrangers()
   const bulk = createBulkTurns()
   const largeBodies = createBulkTurns(LARGE_BODIES)
@@ -109,7 +108,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     checkRate(typeof retryAfterSeconds === 'number' ? retryAfterSeconds : await retryAfterSeconds)
     checkHead(raw)
     load.check(slot, waitedMs)
-    using body = await readBody(raw, { load, reading })
+    const body = await bodies.read(raw)
     checkConnected(raw)
     // Take the slot only now, so that a client that sends its body slowly holds none meanwhile.
     load.begin(slot)

@@ -24,6 +24,7 @@ import type { Operation } from './api/operation.ts'
 import { createDirectory } from './auth/directory.ts'
 import { createVerifier } from './auth/verifier.ts'
 import type { GatewayConfig } from './config.ts'
+import { Bodies } from './http/body.ts'
 import { type Listening, listen } from './http/connections/acceptors.ts'
 import { createClients } from './http/connections/client.ts'
 import { createConnectionRoom } from './http/connections/connection-limits.ts'
@@ -98,6 +99,7 @@ export async function startGateway(
     const turn = createTurn()
     const room = createConnectionRoom({ clients, maxConnectionsPerClient })
     const reading = createReading({ clients, room, turn })
+    const bodies = new Bodies({ load, reading })
     const limiter = createRateLimiter({ limit: 'requests', rate: config.rate, gateways })
 
     const described = createOperations({ bus, directory, recipients, streams, isReady: () => !draining })
@@ -115,11 +117,12 @@ export async function startGateway(
         clients,
         load,
         turns: createRequestTurns(turn),
-        reading,
+        bodies,
       }),
       clients,
       room,
       reading,
+      bodies,
       count: (request) => limiter.take(clients.ofRequest(request)),
       load,
       outflow: stack.use(createOutflow({ maxRequests, onProgress: room.touch })),

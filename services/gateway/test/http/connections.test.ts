@@ -6,7 +6,6 @@ import { createLogger } from '@svc/telemetry/logger.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readBody } from '../../src/http/body.ts'
 import { createLoad } from '../../src/http/load/load.ts'
 import { createOutflow } from '../../src/http/load/outflow.ts'
 import { createHttpApp } from '../../src/http-app.ts'
@@ -20,12 +19,15 @@ let port: number
 const load = createLoad({ logger: createLogger('test', 'silent'), maxRequests: 10 })
 const outflow = createOutflow({ maxRequests: 10 })
 const counted: string[] = []
-const guards = { ...createGuards(), count: ({ url = '' }: IncomingMessage) => counted.push(url) - counted.length }
+const guards = {
+  ...createGuards({ load }),
+  count: ({ url = '' }: IncomingMessage) => counted.push(url) - counted.length,
+}
 let gate = Promise.withResolvers<void>()
 const app = createHttpApp({
   operations: [],
   pipeline: async ({ raw }) => {
-    using _ = await readBody(raw, { load, reading: guards.reading })
+    await guards.bodies.read(raw)
     if (raw.url === '/waits') await gate.promise
     throw new ServiceError('not_found')
   },

@@ -10,7 +10,6 @@ import { eventually } from '@svc/test/support/eventually.ts'
 import { afterEach, describe, expect, test } from 'vitest'
 import { MAX_REQUESTS } from '../../src/config.ts'
 import type { Answer } from '../../src/http/answer.ts'
-import { readBody } from '../../src/http/body.ts'
 import { createDocument } from '../../src/http/document.ts'
 import { createLoad, Overloaded } from '../../src/http/load/load.ts'
 import { createOutflow, type OutflowOptions } from '../../src/http/load/outflow.ts'
@@ -43,8 +42,8 @@ interface Setting {
  */
 async function start({ outflow: limits, ...connections }: Setting) {
   const maxRequests = MAX_REQUESTS_HERE
-  const guards = createGuards(connections)
   const load = createLoad({ logger, maxRequests })
+  const guards = createGuards({ ...connections, load })
   const progress = new Set<Socket>()
   const onProgress = (socket: Socket): void => {
     guards.room.touch(socket)
@@ -60,7 +59,7 @@ async function start({ outflow: limits, ...connections }: Setting) {
   const app = createHttpApp({
     operations: [],
     pipeline: async ({ raw }) => {
-      using _ = await readBody(raw, { load, reading: guards.reading })
+      await guards.bodies.read(raw)
       asked += 1
       most.bytes = Math.max(most.bytes, outflow.bytes)
       return answerTo(raw)

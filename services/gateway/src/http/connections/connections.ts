@@ -8,6 +8,7 @@ import type { Duplex } from 'node:stream'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { LIMITS } from '@svc/contracts/limits.ts'
 import { httpRefused } from '../../metrics.ts'
+import type { Bodies } from '../body.ts'
 import type { Clients } from './client.ts'
 import { connectionOf } from './connection.ts'
 import type { ConnectionRoom } from './connection-limits.ts'
@@ -23,6 +24,7 @@ export interface ConnectionGuards {
   readonly clients: Clients
   readonly room: ConnectionRoom
   readonly reading: Reading
+  readonly bodies: Bodies
   /** Counts a request that gets no other answer than that of its connection. @returns as `RateLimiter.take`. */
   readonly count: (request: IncomingMessage) => number | Promise<number>
 }
@@ -44,10 +46,14 @@ export function createHttpServer({ limits, handle, ...guards }: HttpServerOption
 
 function handleRequests(
   server: Server,
-  { clients, room, reading, count }: ConnectionGuards,
+  { clients, room, reading, bodies, count }: ConnectionGuards,
   handle: RequestListener,
 ): void {
-  const pipelines = new Pipelines({ reading, onDropped: (request) => void count(request) })
+  const onDropped = (request: IncomingMessage): void => {
+    bodies.release(request)
+    void count(request)
+  }
+  const pipelines = new Pipelines({ reading, onDropped })
   // Node silently drops headers past this number. Those of a trusted proxy are kept, because its last header may name the client
   // whose rate counts. Other clients may leave their heads unfinished, and each header takes memory.
   server.prependListener('connection', (socket) => {
@@ -67,8 +73,10 @@ function handleRequests(
     connection.heads += 1
     connection.open.add(response)
     room.touch(socket)
+    bodies.begin(request)
     response.once('close', () => {
       connection.open.delete(response)
+      bodies.release(request)
       room.touch(socket)
       pipelines.beginNext(socket)
     })

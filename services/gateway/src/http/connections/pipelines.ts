@@ -7,7 +7,7 @@ import type { Reading } from './reading.ts'
  * Maximum number of requests, over all connections, that wait for an earlier request on their connection. Each takes some KB.
  * One connection holds at most about 3,600, because it is not read while its requests wait.
  */
-const MAX_WAITING = 8_192
+const MAX_WAITING = 4_096
 /** A connection with this many waiting requests brought more than clients usually pipeline. */
 const MANY = 64
 
@@ -26,8 +26,6 @@ interface PipelinesOptions {
   readonly reading: Reading
   /** Called for each request whose connection closed before the request began. */
   readonly onDropped: (request: IncomingMessage) => void
-  /** For tests. */
-  readonly maxWaiting?: number
 }
 
 /**
@@ -46,12 +44,12 @@ export class Pipelines {
   add(socket: Socket, request: IncomingMessage, begin: () => void): void {
     const queue = this.#queues.get(socket) ?? this.#open(socket)
     queue.requests.push({ request, begin })
-    this.#waiting += 1
+    this.#count(1)
     if (queue.requests.length === MANY) {
       queue.hasMany = true
       this.#options.reading.noteMuch(socket)
     }
-    if (this.#waiting > (this.#options.maxWaiting ?? MAX_WAITING)) this.#closeLongest()
+    if (this.#waiting > MAX_WAITING) this.#closeLongest()
   }
 
   /** Begins the next request of the connection, if one waits. Call this when the answer to the previous one was sent. */
@@ -61,7 +59,7 @@ export class Pipelines {
       const queue = this.#queues.get(socket)
       const next = queue?.requests.shift()
       if (queue === undefined || next === undefined) return
-      this.#waiting -= 1
+      this.#count(-1)
       if (queue.requests.length === 0) this.#close(socket, queue)
       next.begin()
     })
@@ -85,8 +83,14 @@ export class Pipelines {
     const queue = this.#queues.get(socket)
     if (queue === undefined) return
     this.#queues.delete(socket)
-    this.#waiting -= queue.requests.length
+    this.#count(-queue.requests.length)
     for (const { request } of queue.requests) this.#options.onDropped(request)
+  }
+
+  /** One more connection fits if no more than half of the requests wait that may. */
+  #count(change: number): void {
+    this.#waiting += change
+    this.#options.reading.setFull(this.#waiting > MAX_WAITING / 2)
   }
 
   #closeLongest(): void {

@@ -18,10 +18,12 @@ export interface Reading {
   isPaused(socket: Socket): boolean
   /** Reads a paused connection again. */
   resume(socket: Socket): void
-  /** Reads a paused connection again when it is its client's turn, and calls back then. */
-  resumeInTurn(socket: Socket, onTurn?: () => void): void
+  /** Reads a paused connection again when it is its client's turn. */
+  resumeInTurn(socket: Socket): void
   /** Call this for a connection that brought much. In a long turn, the other connections of its client wait for their turns too. */
   noteMuch(socket: Socket): void
+  /** While true, no paused connection is read again in its turn. */
+  setFull(isFull: boolean): void
 }
 
 interface ReadingOptions {
@@ -33,6 +35,7 @@ interface ReadingOptions {
 export function createReading({ clients, room, turn }: ReadingOptions): Reading {
   const turns = createBulkTurns({ signed: 1, unsigned: 1 }, Number.POSITIVE_INFINITY)
   const paused = new WeakSet<Socket>()
+  let full: PromiseWithResolvers<void> | undefined
 
   const reading: Reading = {
     pause(socket) {
@@ -47,15 +50,22 @@ export function createReading({ clients, room, turn }: ReadingOptions): Reading 
       paused.delete(socket)
       if (!socket.destroyed && !connectionOf(socket).isBroken) socket.resume()
     },
-    resumeInTurn(socket, onTurn) {
+    resumeInTurn(socket) {
       const client = clients.ofConnection(socket) ?? socket.remoteAddress ?? ''
       void turns.run({ operation: 'read', client, isUnsigned: false }, async () => {
+        await full?.promise
         if (socket.destroyed) return
         reading.resume(socket)
-        onTurn?.()
         await turnEnd()
         await turnEnd()
       })
+    },
+    setFull(isFull) {
+      if (isFull) full ??= Promise.withResolvers()
+      else {
+        full?.resolve()
+        full = undefined
+      }
     },
     noteMuch(socket) {
       if (!turn.hasUsed(TURN_MS)) return

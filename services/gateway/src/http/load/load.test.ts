@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { describe, expect, test } from 'vitest'
 import { createGuards } from '../../../test/support/http-guards.ts'
-import { readBody } from '../body.ts'
+import { Bodies } from '../body.ts'
 import { createLoad, type Load, MAX_WAIT_MS, Overloaded, type Slot } from './load.ts'
 
 const logger = createLogger('test', 'silent')
@@ -16,45 +16,47 @@ function upload(bytes: number): IncomingMessage {
 }
 
 const { reading } = createGuards()
-const read = (request: IncomingMessage, load: Load) => readBody(request, { load, reading })
 
-const outcomeOf = (reading: Promise<Disposable>): Promise<string> =>
+const outcomeOf = (reading: Promise<unknown>): Promise<string> =>
   reading.then(
     () => 'read',
     (error: unknown) => (error instanceof Overloaded ? 'overloaded' : String(error)),
   )
 
 describe('the bodies of all requests together are bounded', () => {
-  const start = () => createLoad({ logger, maxRequests: 10, maxBodyBytes: MAX_BODY_BYTES })
+  function start(maxBodyBytes = MAX_BODY_BYTES) {
+    const load = createLoad({ logger, maxRequests: 10, maxBodyBytes })
+    return { load, bodies: new Bodies({ load, reading }) }
+  }
 
   test('bodies count while they arrive and while their request is processed, but not afterwards', async () => {
-    const load = start()
+    const { load, bodies } = start()
     const request = upload(60)
-    const arriving = read(request, load)
+    const arriving = bodies.read(request)
     request.push(Buffer.alloc(40))
     await new Promise(setImmediate)
     expect(load.bodyBytes).toBe(40)
     request.push(Buffer.alloc(20))
     request.push(null)
-    const body = await arriving
+    await arriving
     expect(load.bodyBytes).toBe(60)
-    body[Symbol.dispose]()
+    bodies.release(request)
     expect(load.bodyBytes).toBe(0)
   })
 
   test('a body whose client stops sending makes room for newer requests', async () => {
-    const load = start()
+    const { load, bodies } = start()
     const stalled = [upload(90), upload(90)]
-    const outcomes = stalled.map((request) => outcomeOf(read(request, load)))
+    const outcomes = stalled.map((request) => outcomeOf(bodies.read(request)))
     for (const request of stalled) {
       request.push(Buffer.alloc(45))
       await new Promise(setImmediate)
     }
     const late = upload(50)
-    const arriving = read(late, load)
+    const arriving = bodies.read(late)
     late.push(Buffer.alloc(50))
     late.push(null)
-    using body = await arriving
+    const body = await arriving
     expect(await outcomes[0]).toBe('overloaded')
     expect(body.bytes.length).toBe(50)
     expect(load.bodyBytes).toBe(95)
@@ -64,24 +66,24 @@ describe('the bodies of all requests together are bounded', () => {
   })
 
   test('a body whose request is being processed does not make room: newer requests are refused', async () => {
-    const load = start()
+    const { load, bodies } = start()
     const first = upload(90)
-    const arriving = read(first, load)
+    const arriving = bodies.read(first)
     first.push(Buffer.alloc(90))
     first.push(null)
-    using _ = await arriving
+    await arriving
     const second = upload(20)
-    const outcome = outcomeOf(read(second, load))
+    const outcome = outcomeOf(bodies.read(second))
     second.push(Buffer.alloc(20))
     expect(await outcome).toBe('overloaded')
     expect(load.bodyBytes).toBe(90)
   })
 
   test('a body that exceeds its own limit, or is aborted, no longer counts', async () => {
-    const load = createLoad({ logger, maxRequests: 10 })
+    const { load, bodies } = start(1_000_000)
     const large = upload(97 * 1024)
     const broken = upload(50)
-    const outcomes = [large, broken].map((request) => outcomeOf(read(request, load)))
+    const outcomes = [large, broken].map((request) => outcomeOf(bodies.read(request)))
     broken.push(Buffer.alloc(20))
     await new Promise(setImmediate)
     broken.destroy()

@@ -66,7 +66,7 @@ export interface Load {
 export interface Upload {
   bytes: number
   /** Aborts the upload with this error, and releases its bytes. */
-  cutOff: ((error: Overloaded) => void) | undefined
+  cutOff: ((error: ServiceError) => void) | undefined
 }
 
 interface LoadOptions {
