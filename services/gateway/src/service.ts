@@ -24,10 +24,15 @@ import type { Operation } from './api/operation.ts'
 import { createDirectory } from './auth/directory.ts'
 import { createVerifier } from './auth/verifier.ts'
 import type { GatewayConfig } from './config.ts'
+import { Bodies } from './http/body.ts'
 import { type Listening, listen } from './http/connections/acceptors.ts'
 import { createClients } from './http/connections/client.ts'
+import { createConnectionRoom } from './http/connections/connection-limits.ts'
+import { createReading } from './http/connections/reading.ts'
 import { createLoad } from './http/load/load.ts'
 import { createOutflow } from './http/load/outflow.ts'
+import { createRequestTurns } from './http/load/request-turns.ts'
+import { createTurn } from './http/load/turn.ts'
 import { createStreams } from './http/streams.ts'
 import { createHttpApp } from './http-app.ts'
 import { createPipeline } from './pipeline.ts'
@@ -89,7 +94,13 @@ export async function startGateway(
     const streams = createStreams({ bus, logger })
 
     const clients = createClients(config.trustedProxies, logger)
-    const load = createLoad({ logger, maxRequests: config.maxRequests })
+    const { maxRequests, maxConnectionsPerClient } = config
+    const load = createLoad({ logger, maxRequests })
+    const turn = createTurn()
+    const room = createConnectionRoom({ clients, maxConnectionsPerClient })
+    const reading = createReading({ clients, room, turn })
+    const bodies = new Bodies({ load, reading })
+    const limiter = createRateLimiter({ limit: 'requests', rate: config.rate, gateways })
 
     const described = createOperations({
       bus,
@@ -108,16 +119,21 @@ export async function startGateway(
         directory,
         verifier,
         authority: config.authority,
-        limiter: createRateLimiter({ limit: 'requests', rate: config.rate, gateways }),
+        limiter,
         registrationLimiter: createRateLimiter({ limit: 'registrations', rate: config.registrationRate, gateways }),
         clients,
         load,
+        turns: createRequestTurns(turn),
+        bodies,
       }),
       clients,
+      room,
+      reading,
+      bodies,
+      count: (request) => limiter.take(clients.ofRequest(request)),
       load,
-      outflow: stack.use(createOutflow({ maxRequests: config.maxRequests })),
+      outflow: stack.use(createOutflow({ maxRequests, onProgress: room.touch })),
       corsOrigins: config.corsOrigins,
-      maxConnectionsPerClient: config.maxConnectionsPerClient,
       logger,
       isDraining: () => draining,
     })

@@ -52,6 +52,6 @@ describe('spec 3.5: work and admission', () => {
     const answered = operation.prepare(INPUT)('signer', CONTEXT, admitted.promise)
     await began.promise
     admitted.resolve()
-    expect((await answered).text).toBe('{"signer":"signer"}')
+    expect(await answered).toEqual(jsonAnswer(200, { signer: 'signer' }))
   })
 })

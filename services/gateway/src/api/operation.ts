@@ -5,7 +5,7 @@ import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
 import type { CallContext } from '@svc/contracts/define.ts'
 import { type ErrorCode, ServiceError } from '@svc/contracts/errors.ts'
 import type { JsonOutline, ParsedJson } from '@svc/envelope/i-json.ts'
-import type { Answer } from '../http/answer.ts'
+import type { Answer, DocumentAnswer, TextAnswer } from '../http/answer.ts'
 import { parseJsonBody, type RequestBody, refuseBody } from '../http/body.ts'
 import { type QueryOf, type QueryRules, readHeaders, readQuery } from '../http/query.ts'
 import type { Tag } from './tags.ts'
@@ -23,6 +23,8 @@ export interface Operation extends OperationDocs {
   readonly isRegistration: boolean
   /** Answers a page or opens a stream, which costs much more than other requests (bulk-turns.ts). */
   readonly isBulk: boolean
+  /** Answers a document, which is large and the same for every caller. */
+  readonly isDocument: boolean
   /**
    * Checks route, query and body, in this order, without calling any service. @throws ServiceError for the first fault.
    * @returns the function that does the work.
@@ -142,7 +144,7 @@ interface EarlyRequest<D extends Declaration> extends RequestTo<D> {
   readonly admitted: Promise<void>
 }
 
-type Handle<Request> = (request: Request) => Promise<Answer>
+type Handle<Request, A extends Answer = TextAnswer> = (request: Request) => Promise<A>
 
 /** An operation without its work. */
 interface Declared<D extends Declaration> {
@@ -150,6 +152,8 @@ interface Declared<D extends Declaration> {
   handle(work: Handle<RequestTo<D>>): Operation
   /** Begins while the request is being admitted. The work awaits `admitted` before its first lasting effect. */
   handleEarly(work: Handle<EarlyRequest<D>>): Operation
+  /** Answers a document. */
+  serve(work: Handle<RequestTo<D>, DocumentAnswer>): Operation
 }
 
 /** A misspelled name is a type error. */
@@ -157,16 +161,20 @@ type Exact<D> = D & Record<Exclude<keyof D, keyof Declaration>, never>
 
 export function defineOperation<const D extends Declaration>(declaration: Exact<D>): Declared<D> {
   return {
-    handle: (work) =>
-      operationOf<D>(declaration, async ({ admitted, ...request }) => {
-        await admitted
-        return work(request)
-      }),
+    handle: (work) => operationOf<D>(declaration, whenAdmitted(work)),
     handleEarly: (work) => operationOf<D>(declaration, work),
+    serve: (work) => ({ ...operationOf<D>(declaration, whenAdmitted(work)), isDocument: true }),
   }
 }
 
-function operationOf<D extends Declaration>(declaration: D, work: Handle<EarlyRequest<D>>): Operation {
+function whenAdmitted<D extends Declaration>(work: Handle<RequestTo<D>, Answer>): Handle<EarlyRequest<D>, Answer> {
+  return async ({ admitted, ...request }) => {
+    await admitted
+    return work(request)
+  }
+}
+
+function operationOf<D extends Declaration>(declaration: D, work: Handle<EarlyRequest<D>, Answer>): Operation {
   const { keyFrom = 'directory', allowRevoked = false, isRegistration = false, errors = [], body } = declaration
   const { params = {}, query = {}, headers = {} } = declaration
   const checks = Object.entries(params).map(([name, { schema }]) => [name, new RegExp(schema.pattern ?? '')] as const)
@@ -176,6 +184,7 @@ function operationOf<D extends Declaration>(declaration: D, work: Handle<EarlyRe
     allowRevoked,
     isRegistration,
     isBulk: declaration.isBulk ?? Object.hasOwn(query, 'limit'),
+    isDocument: false,
     params,
     query,
     headers,

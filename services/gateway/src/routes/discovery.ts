@@ -47,7 +47,7 @@ export function manifestRoute({ manifest }: ManifestDeps): Operation {
       200: { description: 'The manifest', schema: Manifest, example: EXAMPLES.manifest, headers: DOCUMENT_HEADERS },
       304: { description: 'The client has this manifest already', headers: DOCUMENT_HEADERS },
     },
-  }).handle(() => document.answer())
+  }).serve(() => document.answer())
 }
 
 /** The OpenAPI description, which does not describe itself (spec 1.4). */
@@ -61,7 +61,7 @@ export function openApiRoute(openapi: unknown): Operation {
     summary: 'OpenAPI description',
     auth: 'optional',
     responses: { 200: { description: 'The description', schema: Type.Unknown(), example: {} } },
-  }).handle(() => document.answer())
+  }).serve(() => document.answer())
 }
 
 function jsonDocument(value: unknown): ReturnType<typeof createDocument> {

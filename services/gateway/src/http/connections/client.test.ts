@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { expect, test, vi } from 'vitest'
 import { createClients } from './client.ts'
@@ -8,13 +9,19 @@ const proxies = [parseAddressRange('10.0.0.0/8')].filter((range) => range !== un
 const FORWARDED = { 'x-forwarded-for': '192.0.2.1' }
 
 test.each([
-  ['a trusted proxy that names a client', proxies, '10.1.2.3', FORWARDED, true],
-  ['a trusted proxy that names no client', proxies, '10.1.2.3', {}, false],
-  ['a peer that is not a trusted proxy', proxies, '203.0.113.1', FORWARDED, false],
-  ['any peer, if no proxy is trusted', [], '10.1.2.3', FORWARDED, false],
-])('whether a request is forwarded: from %s', (_, trusted, remoteAddress, headers, forwarded) => {
-  const request = { socket: { remoteAddress }, headers } as unknown as IncomingMessage
-  expect(createClients(trusted).isForwarded(request)).toBe(forwarded)
+  ['a trusted proxy that names a client', proxies, '10.1.2.3', FORWARDED, '192.0.2.1', undefined],
+  ['a trusted proxy that names no client', proxies, '10.1.2.3', {}, '10.1.2.3', undefined],
+  ['a peer that is not a trusted proxy', proxies, '203.0.113.1', FORWARDED, '203.0.113.1', '203.0.113.1'],
+  ['any peer, if no proxy is trusted', [], '10.1.2.3', FORWARDED, '10.1.2.3', '10.1.2.3'],
+])('spec 3.16: the client of a request and of its connection: from %s, also after it has closed', (...row) => {
+  const [, trusted, remoteAddress, headers, ofRequest, ofConnection] = row
+  const socket = { remoteAddress } as { remoteAddress: string | undefined }
+  const clients = createClients(trusted)
+  for (const address of [remoteAddress, undefined]) {
+    socket.remoteAddress = address
+    expect(clients.ofRequest({ socket, headers } as unknown as IncomingMessage)).toBe(ofRequest)
+    expect(clients.ofConnection(socket as Socket)).toBe(ofConnection)
+  }
 })
 
 test('each kind of doubt about an address is logged once an hour, whatever requests clients send', () => {

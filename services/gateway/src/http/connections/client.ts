@@ -8,10 +8,15 @@ export interface Clients {
   ofRequest(request: IncomingMessage): string
   /** The address behind that key. */
   addressOf(request: IncomingMessage): string
-  /** Whether a trusted proxy has named the client of the request. */
-  isForwarded(request: IncomingMessage): boolean
   /** The key by which a client's connections are counted. Undefined for trusted proxies: they carry requests of many clients. */
   ofConnection(socket: Socket): string | undefined
+}
+
+/** The other end of a connection. */
+interface Peer {
+  readonly address: string
+  readonly key: string
+  readonly isProxy: boolean
 }
 
 /** A doubt is about the configuration, which rarely changes. Clients can cause some doubts, so each kind has its own limit. */
@@ -31,38 +36,37 @@ const SENTENCES: Readonly<Record<Doubt, string>> = {
 }
 
 export function createClients(trustedProxies: readonly AddressRange[], logger?: Logger): Clients {
-  const keys = new WeakMap<Socket, string>()
+  const peers = new WeakMap<Socket, Peer>()
   const loggedMs = new Map<Doubt, number>()
 
   return {
     ofRequest(request) {
-      const { socket, headers } = request
-      if (trustedProxies.length === 0 && headers['x-forwarded-for'] === undefined) return keyOfPeer(socket)
+      const { key, isProxy } = peerOf(request.socket)
+      if (!isProxy && request.headers['x-forwarded-for'] === undefined) return key
       const { address, doubt } = find(request)
       if (doubt !== undefined) note(doubt, address, request)
-      return rateKey(address)
+      return isProxy ? rateKey(address) : key
     },
     addressOf: (request) => find(request).address,
-    isForwarded: ({ socket, headers }) =>
-      trustedProxies.length > 0 &&
-      headers['x-forwarded-for'] !== undefined &&
-      isTrustedProxy(socket.remoteAddress ?? '', trustedProxies),
     ofConnection(socket) {
-      return isTrustedProxy(socket.remoteAddress ?? '', trustedProxies) ? undefined : keyOfPeer(socket)
+      const { key, isProxy } = peerOf(socket)
+      return isProxy ? undefined : key
     },
   }
 
-  function keyOfPeer(socket: Socket): string {
-    let key = keys.get(socket)
-    if (key === undefined) {
-      key = rateKey(socket.remoteAddress ?? '')
-      keys.set(socket, key)
+  /** Remembered, because a closed connection has no address any more. */
+  function peerOf(socket: Socket): Peer {
+    let peer = peers.get(socket)
+    if (peer === undefined) {
+      const address = socket.remoteAddress ?? ''
+      peer = { address, key: rateKey(address), isProxy: isTrustedProxy(address, trustedProxies) }
+      peers.set(socket, peer)
     }
-    return key
+    return peer
   }
 
   function find({ socket, headers }: IncomingMessage): ReturnType<typeof clientAddress> {
-    return clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for']?.toString(), trustedProxies)
+    return clientAddress(peerOf(socket).address, headers['x-forwarded-for']?.toString(), trustedProxies)
   }
 
   function note(doubt: Doubt, address: string, { socket, url }: IncomingMessage): void {
@@ -71,6 +75,6 @@ export function createClients(trustedProxies: readonly AddressRange[], logger?: 
     const last = loggedMs.get(doubt)
     if (last !== undefined && performance.now() - last < LOG_EVERY_MS) return
     loggedMs.set(doubt, performance.now())
-    logger?.warn({ doubt, peer: socket.remoteAddress, client: address }, SENTENCES[doubt])
+    logger?.warn({ doubt, peer: peerOf(socket).address, client: address }, SENTENCES[doubt])
   }
 }
