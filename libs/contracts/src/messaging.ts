@@ -253,18 +253,21 @@ export const setVisibility = defineCall({
   reply: Visibility,
 })
 
+/** Rises with each change of the agent's contacts. `note-block` of boards compares it. Absent: not known, or not needed. */
+const ContactVersion = Type.Optional(Type.Integer({ minimum: 0 }))
+
 /** Sets an agent's contact state for another agent (spec 7.7). The caller has checked that the other agent exists. Codes: budget's. */
 export const setContact = defineCall({
   subject: 'svc.messaging.set-contact',
   request: closed({ agent_id: AgentId, other: AgentId, state: Contact.properties.state }),
-  reply: Contact,
+  reply: closed({ ...Contact.properties, version: ContactVersion }),
 })
 
 /** Lists accepted and blocked contacts, in byte order of the id (spec 7.7, 7.9). `after` need not exist. */
 export const listContacts = defineCall({
   subject: 'svc.messaging.list-contacts',
   request: closed({ agent_id: AgentId, after: Type.String(), limit: Limit }),
-  reply: ContactList,
+  reply: closed({ ...ContactList.properties, version: ContactVersion }),
 })
 
 /**
