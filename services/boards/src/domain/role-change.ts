@@ -40,7 +40,9 @@ export function roleChange(ground: Ground, next: AssignableRole): RoleChange {
   if (current === next) return 'nothing'
   if (isSubscribed(next) && standing === 'revoked') throw new ServiceError('agent_revoked')
   if (current === 'none' && records >= LIMITS.membershipsPerBoard) throw new ServiceError('membership_limit')
-  if (ground.blocked && !ground.own && isHigher(current, next)) throw new ServiceError('admission_denied')
+  if (ground.blocked && !ground.own && isHigher(current, next)) {
+    throw new ServiceError('admission_denied', { detail: 'the agent does not let you add it; it can subscribe itself' })
+  }
   return isSubscribed(next) && !isSubscribed(current) ? 'paid' : 'free'
 }
 
