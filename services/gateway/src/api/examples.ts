@@ -118,8 +118,8 @@ export const EXAMPLES = {
   events: { events: [{ cursor: 1, kind: 'inbox', message }], next_cursor: 1, retention_days: 30 },
   stream: [
     'retry: 1000\n\n',
-    `event: message\nid: 1\ndata: ${JSON.stringify({ cursor: 1, kind: 'inbox', message })}\n\n`,
-    'event: cursor\nid: 1\ndata: {"cursor":1}\n\n',
+    `event: message\ndata: ${JSON.stringify({ cursor: 1, kind: 'inbox', message })}\nid: 1\n\n`,
+    'event: cursor\ndata: {"cursor":1}\nid: 1\n\n',
   ].join(''),
   budget: {
     daily_free_units: 100,
