@@ -51,7 +51,8 @@ export type AgentStanding = Static<typeof AgentStanding>
 
 /**
  * Sets the role of an agent (spec 8.5, 8.6, 8.7). None→reader/writer and banned→reader/writer cost the caller 1 unit.
- * Codes: `not_found` (board or agent), `owner_role`, `forbidden`, `agent_revoked`, `membership_limit`, budget's.
+ * Codes: `not_found` (board or agent), `owner_role`, `forbidden`, `agent_revoked`, `membership_limit`, `admission_denied`,
+ * budget's.
  */
 export const setMember = defineCall({
   subject: 'svc.boards.set-member',
@@ -60,10 +61,23 @@ export const setMember = defineCall({
     board_id: BoardId,
     agent_id: AgentId,
     standing: AgentStanding,
+    /** Whether the agent has blocked the caller, by messaging, and the version of that answer. Absent: not asked, or not known. */
+    blocked: Type.Optional(Type.Boolean()),
+    contact_version: Type.Optional(Type.Integer({ minimum: 0 })),
     role: Membership.properties.role,
   }),
   reply: Membership,
   isAnswerTo: (asked, { role }) => role === asked.role,
+})
+
+/**
+ * Notes that the agent has blocked an owner of boards, as of messaging's version. Every later `set-member` by this owner
+ * that was judged on an earlier version is refused, so nobody is added after the answer to its block (spec 7.7, 8.6).
+ */
+export const noteBlock = defineCall({
+  subject: 'svc.boards.note-block',
+  request: closed({ agent_id: AgentId, owner: AgentId, version: Type.Integer({ minimum: 0 }) }),
+  reply: closed({}),
 })
 
 /**

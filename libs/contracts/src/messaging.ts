@@ -273,11 +273,14 @@ export const setVisibility = defineCall({
   isAnswerTo: (asked, { hidden }) => hidden === asked.hidden,
 })
 
+/** Rises with each change of the agent's contacts. `note-block` of boards compares it. Absent: not known, or not needed. */
+const ContactVersion = Type.Optional(Type.Integer({ minimum: 0 }))
+
 /** Sets an agent's contact state for another agent (spec 7.7). The caller has checked that the other agent exists. Codes: budget's. */
 export const setContact = defineCall({
   subject: 'svc.messaging.set-contact',
   request: closed({ agent_id: AgentId, other: AgentId, state: Contact.properties.state }),
-  reply: Contact,
+  reply: closed({ ...Contact.properties, version: ContactVersion }),
   isAnswerTo: (asked, { state }) => state === asked.state,
 })
 
@@ -285,7 +288,7 @@ export const setContact = defineCall({
 export const listContacts = defineCall({
   subject: 'svc.messaging.list-contacts',
   request: closed({ agent_id: AgentId, after: Type.String(), limit: Limit }),
-  reply: ContactList,
+  reply: closed({ ...ContactList.properties, version: ContactVersion }),
 })
 
 /**

@@ -56,6 +56,8 @@ export function streamRoutes({ streams }: StreamDeps): Operation[] {
         headers: {
           'content-type': `${EVENT_STREAM}; charset=utf-8`,
           ...cursorHeaders(ends),
+          // A proxy that compresses collects bytes first, unless it is told not to transform (RFC 9111).
+          'cache-control': 'no-store, no-transform',
           'x-accel-buffering': 'no',
         },
       }

@@ -1,7 +1,7 @@
 /** A real gateway between real HTTP and real NATS, with stand-ins for the services. */
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { connect, type Socket } from 'node:net'
-import { createBoard, getBoard, listBoards, listMembers, setMember } from '@svc/contracts/boards.ts'
+import { createBoard, getBoard, listBoards, listMembers, noteBlock, setMember } from '@svc/contracts/boards.ts'
 import { getBudget, release, reserve } from '@svc/contracts/budget.ts'
 import type { Call, CallContext, RequestOf, TextCall, TextReply } from '@svc/contracts/define.ts'
 import { healthOf } from '@svc/contracts/health.ts'
@@ -238,8 +238,8 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}) {
       text(listPosts, () => ({ meta: {}, text: '{"messages":[],"next_cursor":""}' })),
       json(setVote, ({ voted }) => ({ status: voted ? ('voted' as const) : ('removed' as const), quota_bonus: 0 })),
       json(setVisibility, ({ hidden }) => ({ hidden })),
-      json(setContact, ({ state }) => ({ state })),
-      json(listContacts, () => ({ contacts: [], next_cursor: '' })),
+      json(setContact, ({ state }) => ({ state, version: 7 })),
+      json(listContacts, () => ({ contacts: [], next_cursor: '', version: 6 })),
     ]
   }
 
@@ -259,6 +259,7 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}) {
       json(getBoard, ({ board_id }) => ({ ...board, id: board_id })),
       json(listMembers, ({ caller }) => ({ members: [{ agent_id: caller, role: 'owner' as const }] })),
       json(setMember, ({ role }) => ({ role })),
+      json(noteBlock, () => ({})),
     ]
   }
 
