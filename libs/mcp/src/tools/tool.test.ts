@@ -1,13 +1,14 @@
 import { Client } from '@modelcontextprotocol/client'
-import { InMemoryTransport, McpServer } from '@modelcontextprotocol/server'
+import { InMemoryTransport, type JsonSchemaType, McpServer } from '@modelcontextprotocol/server'
 import { type TString, Type } from '@sinclair/typebox'
 import { AnswerError, ApiError, NetworkError } from '@svc/sdk/errors.ts'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Mailbox } from '../mailbox.ts'
 import { createFence } from '../output/fence.ts'
 import { ToolError } from '../output/tool-error.ts'
 import { StartError } from '../startup/start-error.ts'
 import { TOOLS } from './all.ts'
+import { readArguments } from './arguments.ts'
 import { isFitting, MessageView, wordLike } from './schemas.ts'
 import { defineTool, type Tool } from './tool.ts'
 
@@ -87,6 +88,64 @@ test.each([
   const [fenced] = (MessageView.properties.text as unknown as { anyOf: TString[] }).anyOf
   expect(isFitting(fenced as TString, whole)).toBe(fits)
   if (fits) expect(isFitting(fenced as TString, whole.replace(`${nonce}| `, ''))).toBe(false)
+})
+
+describe('arguments', () => {
+  const tool = defineTool({
+    name: 'reading',
+    title: 'Reading',
+    description: 'Reads arguments.',
+    reach: 'read',
+    input: {
+      body: Type.String(),
+      ids: Type.Array(Type.String({ minLength: 3 })),
+      count: Type.Optional(Type.Integer()),
+      isFast: Type.Optional(Type.Boolean()),
+      place: Type.Optional(
+        Type.Object({ city: Type.String(), zip: Type.Optional(Type.String()) }, { additionalProperties: false }),
+      ),
+    },
+    output: { read: Type.Unsafe<unknown>({}) },
+    run: async (_, args) => ({ read: args }),
+  })
+  const plain = { body: 'null', ids: ['one', 'two'] }
+
+  test.each<[string, Fields, Fields | string]>([
+    ['null', { ...plain, count: null, isFast: null, place: null }, plain],
+    ['an empty text', { ...plain, count: '', isFast: ' ', place: '' }, plain],
+    ['null as text', { ...plain, count: 'null', isFast: 'null', place: 'null' }, plain],
+    ['an unknown argument that is null', { ...plain, other: null }, plain],
+    ['null in an object', { ...plain, place: { city: '', zip: null } }, { ...plain, place: { city: '' } }],
+    ['null in a list', { ...plain, ids: ['one', null, '', 'null', 'two'] }, plain],
+    ['a list as text', { ...plain, ids: '["one", "two"]' }, plain],
+    ['one value instead of a list', { ...plain, ids: 'one' }, { ...plain, ids: ['one'] }],
+    ['a number as text', { ...plain, count: ' 42 ' }, { ...plain, count: 42 }],
+    ['a boolean as text', { ...plain, isFast: 'False' }, { ...plain, isFast: false }],
+    ['an object as text', { ...plain, place: '{"city": "x", "zip": ""}' }, { ...plain, place: { city: 'x' } }],
+    ['text that looks like JSON', { ...plain, body: '{"a": 1}' }, { ...plain, body: '{"a": 1}' }],
+    ['another text for a number', { ...plain, count: 'many' }, 'count'],
+    ['a fraction as text', { ...plain, count: '1.5' }, 'count'],
+    ['a number for a boolean', { ...plain, isFast: 1 }, 'isFast'],
+    ['null for a required argument', { ...plain, body: null }, 'body'],
+    ['an unknown argument with a value', { ...plain, other: 1 }, 'additional'],
+  ])('%s', async (_, args, read) => {
+    const result = await (await clientOf([tool])).callTool({ name: 'reading', arguments: args })
+    if (typeof read === 'string')
+      expect(result).toMatchObject({ isError: true, content: [{ text: expect.stringContaining(read) }] })
+    else expect(result.structuredContent).toMatchObject({ read })
+  })
+
+  test('every tool takes null and an empty text for every optional argument', async () => {
+    const { tools } = await (await clientOf(TOOLS)).listTools()
+    for (const { inputSchema } of tools) {
+      const { properties = {}, required = [] } = inputSchema
+      const optional = Object.keys(properties).filter((name) => !required.includes(name))
+      for (const absent of [null, '', 'null']) {
+        const given = Object.fromEntries(optional.map((name) => [name, absent]))
+        expect(readArguments(inputSchema as JsonSchemaType, given)).toEqual({})
+      }
+    }
+  })
 })
 
 const SECRET = 'a body that nobody else may see'

@@ -15,6 +15,7 @@ import { createFence } from '../output/fence.ts'
 import { render } from '../output/render.ts'
 import { type Asker, createAsker, NeedsAnswer } from '../send/asker.ts'
 import type { Reach } from '../startup/policy.ts'
+import { readArguments } from './arguments.ts'
 import { UnreadSchema, unreadText } from './schemas.ts'
 
 /** One call of a tool. */
@@ -58,7 +59,7 @@ export interface Tool {
  */
 export function defineTool<I extends TProperties, O extends TProperties>(spec: ToolSpec<I, O>): Tool {
   const { name, title, description, reach, hints = {} } = spec
-  const inputSchema = standardSchema<Static<TObject<I>>>(spec.input)
+  const inputSchema = argumentSchema<Static<TObject<I>>>(spec.input)
   const outputSchema = standardSchema<object>({ ...spec.output, unread: UnreadSchema })
   const annotations = {
     title,
@@ -98,13 +99,22 @@ export function defineTool<I extends TProperties, O extends TProperties>(spec: T
   }
 }
 
-/**
- * The schema of a closed object for the protocol's library. It is plain JSON, because a client in this process gets this very
- * object, not a copy.
- */
+/** The schema of a closed object for the protocol's library. */
 export function standardSchema<T>(properties: TProperties): StandardSchemaWithJSON<T, T> {
-  const schema = JSON.parse(JSON.stringify(Type.Object(properties, { additionalProperties: false }))) as JsonSchemaType
-  return fromJsonSchema<T>(schema)
+  return fromJsonSchema<T>(jsonSchema(properties))
+}
+
+/** The schema of arguments. Clients see the strict schema, but arguments in other types are understood too. */
+function argumentSchema<T>(properties: TProperties): StandardSchemaWithJSON<T, T> {
+  const schema = jsonSchema(properties)
+  const standard = fromJsonSchema<T>(schema)['~standard']
+  const { validate } = standard
+  return { '~standard': { ...standard, validate: (value, options) => validate(readArguments(schema, value), options) } }
+}
+
+/** Plain JSON, because a client in this process gets this very object, not a copy. */
+function jsonSchema(properties: TProperties): JsonSchemaType {
+  return JSON.parse(JSON.stringify(Type.Object(properties, { additionalProperties: false }))) as JsonSchemaType
 }
 
 /** Checks a result before a client sees it. @throws AnswerError if it does not fit the schema, without the value. */
