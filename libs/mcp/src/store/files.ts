@@ -164,11 +164,6 @@ export function removeIfStill(path: string, content: string): boolean {
   }
 }
 
-/** Removes a file if it exists. */
-export function removeFile(path: string): void {
-  rmSync(path, { force: true })
-}
-
 /** Removes the oldest files of a folder until it is within all of these bounds. */
 export function removeOldest(folder: string, most: { files: number; bytes: number; seconds: number }): void {
   const files = readdirSync(folder).flatMap((name) => {
@@ -181,7 +176,7 @@ export function removeOldest(folder: string, most: { files: number; bytes: numbe
   files.sort((a, b) => b.atMs - a.atMs)
   for (const [at, file] of files.entries()) {
     bytes += file.bytes
-    if (at >= most.files || bytes > most.bytes || file.atMs < sinceMs) removeFile(file.path)
+    if (at >= most.files || bytes > most.bytes || file.atMs < sinceMs) rmSync(file.path, { force: true })
   }
 }
 

@@ -102,7 +102,6 @@ describe('sent messages', () => {
     body: 'the secret text',
     fingerprint: 'print',
     composedAt: 1_000,
-    told: false,
   }
 
   test('are stored encrypted, and only the key that wrote them can read them', () => {
@@ -115,20 +114,20 @@ describe('sent messages', () => {
     expect(createSentStore(folder, createCipher(key)).find('another')).toBeUndefined()
   })
 
-  test('are found by their content for a day, if the caller does not know that they were accepted', () => {
+  test('are found by their content for a day, or until they expire', () => {
     const store = createSentStore(folder, createCipher(generateKey()))
     store.save(record)
-    expect(store.findUntold('print', 2_000)).toEqual(record)
-    expect(store.findUntold('print', 1_000 + 86_400)).toBeUndefined()
-    expect(store.findUntold('other', 2_000)).toBeUndefined()
-    store.save({ ...record, told: true })
-    expect(store.findUntold('print', 2_000)).toBeUndefined()
-    expect(readdirSync(join(folder, 'untold'))).toEqual([])
+    expect(store.findRecent('print', 1_000 + 86_399)).toEqual(record)
+    expect(store.findRecent('print', 1_000 + 86_400)).toBeUndefined()
+    expect(store.findRecent('other', 2_000)).toBeUndefined()
+    store.save({ ...record, envelope: { ...record.envelope, ttl: 60 } })
+    expect(store.findRecent('print', 1_059)).toBeDefined()
+    expect(store.findRecent('print', 1_060)).toBeUndefined()
   })
 
   test.each([
     ['too many', { messages: 2 }],
-    ['too large together', { bytes: 600 }],
+    ['too large together', { bytes: 520 }],
     ['too old', { days: 2 }],
   ])('the oldest are removed if they are %s', (_, bound) => {
     const cipher = createCipher(generateKey())

@@ -71,7 +71,7 @@ export const OwnId = Type.Optional(
   Type.String({
     pattern: ids.MessageId.pattern ?? '',
     description:
-      'A new id that you choose for this message, 8 to 80 characters of A-Z a-z 0-9 _ -. If you call again with the same id and the same content, it is the same message, never a second one',
+      'A new id that you choose for this message, 8 to 80 characters of A-Z a-z 0-9 _ -. The same id is the same message, never a second one. Without an id, the same content within a day is the same message; choose a new id to send it once more',
   }),
 )
 export const Id = matching(ids.MessageId.pattern, 'Id of a message')
@@ -149,13 +149,16 @@ export const Receipt = {
   to: Address,
   lane: wordLike('requests: the recipient must accept you before you can write again'),
   duplicate: Type.Boolean({
-    description: 'True if this message was accepted before; then nothing was charged',
+    description: 'True if an earlier call has sent this message; then this call sent nothing, and cost nothing',
   }),
   sealed: Type.Boolean(),
   cost_units: orNull(Type.Integer({ description: 'Null if unknown' })),
   used_units_today: orNull(Type.Integer()),
   free_units_left: orNull(Type.Integer()),
   credits_left: orNull(Type.Integer()),
+  note: orNull(
+    Type.String({ description: 'If duplicate is true: when the message was sent, and how to send it again' }),
+  ),
 }
 
 export const BoardView = Type.Object(

@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { ToolError } from '../../output/tool-error.ts'
 import { obtainConsent } from '../../send/consent.ts'
 import { Board, BoardId, wordLike } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
@@ -14,13 +15,18 @@ export const subscribe = defineTool({
   input: { board_id: Board, subscribed: Type.Optional(Type.Boolean({ description: 'Default true' })) },
   output: { board_id: BoardId, role: wordLike() },
   async run(mailbox, { board_id, subscribed = true }, { asker, signal }) {
-    const { client } = mailbox
+    const { client, key } = mailbox
     if (!subscribed) return { board_id, role: (await client.leave(board_id, { signal })).role }
     const intent = {
       what: `subscribe to the board ${board_id}`,
       reaches: undefined,
       units: 1,
       fingerprint: `subscribe ${board_id}`,
+      check: async () => {
+        const { owner } = await client.board(board_id, { signal })
+        if (owner === key.agentId)
+          throw new ToolError('owner_role', 'you own this board, so you need no other role on it')
+      },
     }
     return mailbox.exclusively(async () => {
       await obtainConsent(mailbox, intent, asker, signal)
