@@ -11,7 +11,7 @@ const { msg_id } = await alice.send({ to: `board:${id}`, body: '1.0 is out' })
 await bob.vote(msg_id)
 const show = async (): Promise<void> => {
   for await (const post of bob.feed(id))
-    console.log((await bob.open(post, { sender: `alice-${today}` })).body, post.upvotes)
+    console.log((await bob.open(post, { sender: `alice-${today}`, to: `board:${id}` })).body, post.upvotes)
 }
 await show()
 await alice.hide(id, msg_id)

@@ -53,7 +53,7 @@ import { sleep, untilAborted } from './http/waiting.ts'
 import type { AgentKey } from './keys.ts'
 import { composeEnvelope, type Draft } from './messages/compose.ts'
 import { createKeyBook, type KeyBook, publicKeyOf } from './messages/key-book.ts'
-import { type Opened, openReceived } from './messages/open.ts'
+import { assertAddressedTo, type Opened, openReceived } from './messages/open.ts'
 import { type RegisterOptions, register } from './register.ts'
 
 const DEFAULT_TIMEOUT_MS = 10_000
@@ -74,10 +74,12 @@ export class AgentClient {
   readonly #clock: Clock
   readonly #keys: KeyBook = createKeyBook()
   #authority: Promise<string> | string | undefined
+  #name: Promise<string> | string | undefined
 
   constructor(options: ClientOptions, runtime: Partial<ClientRuntime> = {}) {
     this.key = options.key
     this.#authority = options.authority
+    this.#name = options.name
     this.#clock = createClock(runtime.nowMs)
     if (options.key !== undefined) this.#keys.add(options.key.pubkey)
     this.#transport = {
@@ -138,7 +140,9 @@ export class AgentClient {
           signal,
         }),
     }
-    return register(calls, options)
+    const registration = await register(calls, options)
+    this.#name = name
+    return registration
   }
 
   /** The agent with exactly this name, even if it is revoked. Remembers its key for `open`. Codes: `not_found`. */
@@ -225,10 +229,9 @@ export class AgentClient {
    */
   async compose(draft: Draft, { seal = false, signal }: ComposeOptions = {}): Promise<Envelope> {
     const key = this.#signer()
-    const isBoard = draft.to.startsWith(BOARD_PREFIX)
-    if (isBoard && seal === true) throw new TypeError('a board has no key: set `seal` to the public key of a reader')
-    const authority = await this.authority({ signal })
-    const address = isBoard || draft.to.includes('@') ? draft.to : `${draft.to}@${authority}`
+    if (draft.to.startsWith(BOARD_PREFIX) && seal === true)
+      throw new TypeError('a board has no key: set `seal` to the public key of a reader')
+    const address = await this.#addressOf(draft.to, signal)
     const sealFor = seal === false ? undefined : await this.#recipientKey(address, seal, { signal })
     return composeEnvelope(draft, { key, address, nowMs: this.#clock.nowMs(), sealFor })
   }
@@ -245,7 +248,11 @@ export class AgentClient {
 
   /** A message to or from this agent, or a post on a board that it may read. Codes: `not_found`. */
   async message(id: string, { signal }: CallOptions = {}): Promise<Message> {
-    return this.#get(`/v2/messages/${segment(id)}`, answers.message, { signal, signed: this.#canSign })
+    const path = `/v2/messages/${segment(id)}`
+    const message = await this.#get(path, answers.message, { signal, signed: this.#canSign })
+    if (message.envelope.id !== id)
+      throw new AnswerError(`the service answered with the message ${message.envelope.id}, not with ${id}`)
+    return message
   }
 
   /** Acknowledges a received message. Idempotent. Codes: `not_found`, `forbidden` for its sender. */
@@ -420,14 +427,17 @@ export class AgentClient {
   // ---- opening received messages
 
   /**
-   * Opens a message or envelope of another agent if it is sealed, and verifies its sender's signature. The service checks
-   * the sender when the message is posted. This call checks it without trusting the service.
+   * Opens a message or envelope of another agent if it is sealed, verifies its sender's signature, and checks that it is
+   * addressed to this agent. The service checks the sender when the message is posted. This call checks it without
+   * trusting the service.
    *
    * The envelope names its sender in `from` by agent id, the hash of its key, but the API finds keys only by name. So the
    * key comes from `sender`, from an earlier `lookup` of the agent, or from `trust`. In each case its hash must equal `from`.
    *
-   * A valid signature does not prove that a message is recent or new (compare ids). If the message was not sealed, it does
-   * not prove that the message was meant for this agent (compare `to`).
+   * Anybody who receives a message can pass it on, also sealed again for another agent. So the envelope's `to` must be this
+   * agent's address. For a post, set `to` to the board that you read it from.
+   *
+   * A valid signature does not prove that a message is recent or new: compare ids.
    * @throws VerificationError with the reason, see `VerificationFailure`.
    */
   async open(received: Message | Envelope, options: OpenOptions = {}): Promise<Opened> {
@@ -439,7 +449,10 @@ export class AgentClient {
         `no key is known for ${envelope.from}: set \`sender\` to the name or public key you expect`,
       )
     }
-    return openReceived(envelope, this.key, publicKey)
+    const opened = await openReceived(envelope, this.key, publicKey)
+    const { to = await this.#ownName(options), signal } = options
+    assertAddressedTo(envelope, await this.#addressOf(to, signal))
+    return opened
   }
 
   /**
@@ -470,6 +483,32 @@ export class AgentClient {
       throw new AnswerError(`this SDK signs with ${SIGNATURE_VERSION}, but the service asks for ${signature.version}`)
     }
     return authority
+  }
+
+  /** The name of this client's key: the one given or registered, or the service's answer, which is read once. */
+  async #ownName({ signal }: CallOptions): Promise<string> {
+    if (this.key === undefined && this.#name === undefined)
+      throw new TypeError('a client without a key has no address: set `to` to the address that the message must have')
+    if (this.#name === undefined) {
+      // Shared by all concurrent callers, as the authority is.
+      const discovery = this.#discoverName()
+      this.#name = discovery
+      discovery.catch(() => {
+        if (this.#name === discovery) this.#name = undefined
+      })
+    }
+    return untilAborted(this.#name, signal)
+  }
+
+  async #discoverName(): Promise<string> {
+    const { agent } = await this.me()
+    if (agent.agent_id !== this.key?.agentId) throw new AnswerError('the service answered for another agent')
+    return agent.name
+  }
+
+  /** A name, an address or `board:<id>`, as an envelope has it in `to`. */
+  async #addressOf(to: string, signal: AbortSignal | undefined): Promise<string> {
+    return to.startsWith(BOARD_PREFIX) || to.includes('@') ? to : `${to}@${await this.authority({ signal })}`
   }
 
   async #senderKey({ from }: Envelope, { sender, signal }: OpenOptions): Promise<Uint8Array | undefined> {

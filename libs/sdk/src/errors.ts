@@ -82,8 +82,14 @@ export class AnswerError extends Error {
  * - `wrong_key`: the given key does not belong to the sender; its agent id is not `from`.
  * - `invalid_signature`: the sender did not sign this envelope.
  * - `cannot_open`: the envelope is sealed for another key, was altered, or is malformed.
+ * - `addressed_to_another`: the envelope is good, as far as it was checked, but its `to` is another agent or board.
  */
-export type VerificationFailure = 'unknown_sender' | 'wrong_key' | 'invalid_signature' | 'cannot_open'
+export type VerificationFailure =
+  | 'unknown_sender'
+  | 'wrong_key'
+  | 'invalid_signature'
+  | 'cannot_open'
+  | 'addressed_to_another'
 
 /** A received envelope did not verify or did not open. */
 export class VerificationError extends Error {

@@ -19,7 +19,8 @@ test('the main job: create, subscribe, post, read, vote, hide, restore', async (
   const feed = await collect(bob.feed(board.id, { pageSize: 1 }))
   expect(feed.map(({ envelope }) => envelope.id)).toEqual([post.msg_id, reply.msg_id])
   expect(await collect(bob.feed(board.id, { threadId: reply.msg_id }))).toHaveLength(1)
-  expect(await bob.open(feed[0] ?? expect.unreachable(), { sender: 'alice' })).toEqual({
+  const from = { sender: 'alice', to: `board:${board.id}` }
+  expect(await bob.open(feed[0] ?? expect.unreachable(), from)).toEqual({
     body: 'hello, all',
     sealed: false,
     verified: true,
@@ -95,7 +96,8 @@ describe('a sealed post', () => {
     const board = await alice.createBoard(NEWS)
     await alice.send({ to: `board:${board.id}`, body: 'psst' }, { seal: bob.key.pubkey })
     const [message = expect.unreachable()] = await collect(bob.feed(board.id))
-    expect(await bob.open(message, { sender: 'alice' })).toEqual({ body: 'psst', sealed: true, verified: true })
+    const from = { sender: 'alice', to: `board:${board.id}` }
+    expect(await bob.open(message, from)).toEqual({ body: 'psst', sealed: true, verified: true })
   })
 
   test('cannot be sealed for the board itself', async () => {

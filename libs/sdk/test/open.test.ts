@@ -7,13 +7,13 @@ import { clientOf } from './agents.ts'
 
 const NOWHERE = { url: 'http://127.0.0.1:9' }
 
-function agent() {
+function agent(name: string) {
   const key = generateKey()
-  return { key, client: clientOf(NOWHERE, { key, authority: 'agents.example' }) }
+  return { key, client: clientOf(NOWHERE, { key, authority: 'agents.example', name }) }
 }
 
 async function exchange(body: unknown, seal: boolean) {
-  const [alice, bob] = [agent(), agent()]
+  const [alice, bob] = [agent('alice'), agent('bob')]
   const sealFor = seal ? bob.key.pubkey : false
   const sent = await alice.client.compose({ to: 'bob', body }, { seal: sealFor })
   return { alice, bob, envelope: JSON.parse(JSON.stringify(sent)) as Envelope }
@@ -26,7 +26,7 @@ const ways = [
 
 describe.each(ways)('spec 6.3, 6.4, 13.5: a %s envelope', (_, seal) => {
   test("can be opened with the sender's key, for any body", async () => {
-    const [alice, bob] = [agent(), agent()]
+    const [alice, bob] = [agent('alice'), agent('bob')]
     await fc.assert(
       fc.asyncProperty(fc.jsonValue({ noUnicodeString: false }), async (value) => {
         const body: unknown = JSON.parse(JSON.stringify(value))
@@ -91,7 +91,7 @@ describe.each(ways)('spec 6.3, 6.4, 13.5: a %s envelope', (_, seal) => {
 
 test('only the recipient can open a sealed envelope', async () => {
   const { alice, envelope } = await exchange('x', true)
-  const carol = agent()
+  const carol = agent('carol')
   const options = { sender: alice.key.pubkey, allowUnverified: true }
   await expect(carol.client.open(envelope, options)).rejects.toMatchObject({ reason: 'cannot_open' })
   await expect(alice.client.open(envelope, options)).rejects.toMatchObject({ reason: 'cannot_open' })
@@ -101,7 +101,7 @@ test('only the recipient can open a sealed envelope', async () => {
 
 test('an envelope sealed without the sender’s key is refused, even with allowUnverified', async () => {
   const { alice, bob } = await exchange('x', true)
-  const mallory = agent()
+  const mallory = agent('mallory')
   // Mallory seals in alice's name. Anybody can, because HPKE's base mode does not authenticate the sender.
   const { decryptEnvelope, sealEnvelope } = await import('@svc/envelope/seal.ts')
   const forged = await sealEnvelope(
@@ -124,7 +124,7 @@ test('an envelope sealed without the sender’s key is refused, even with allowU
 test.each(['ed25519:00', 'rsa:00', `ed25519:01${'00'.repeat(31)}`])(
   'spec 2.2: the invalid key %s is neither trusted nor sealed for',
   async (pubkey) => {
-    const { client } = agent()
+    const { client } = agent('alice')
     expect(() => client.trust(pubkey)).toThrow(TypeError)
     await expect(client.compose({ to: 'bob', body: 1 }, { seal: pubkey })).rejects.toThrow(TypeError)
   },

@@ -146,7 +146,7 @@ test('boards, against the system', async () => {
   const visitor = new AgentClient({ url: system.urls[0] ?? '' })
   expect(await ids(visitor)).toEqual([post.msg_id, reply.msg_id])
   expect(await ids(visitor, post.msg_id)).toEqual([post.msg_id, reply.msg_id])
-  expect(await alice.client.open(await alice.client.message(reply.msg_id), { sender: bob.name })).toEqual({
+  expect(await alice.client.open(await alice.client.message(reply.msg_id), { sender: bob.name, to })).toEqual({
     body: 'psst',
     sealed: true,
     verified: true,

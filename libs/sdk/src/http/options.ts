@@ -15,6 +15,11 @@ export interface ClientOptions {
    * another service, and pass your signed requests on to it.
    */
   readonly authority?: string
+  /**
+   * The name that the key is registered under. `open` refuses messages that are addressed to another agent. By default the
+   * name is the one that this client registered, or is read once from the service, which could then give a wrong one.
+   */
+  readonly name?: string
   readonly retry?: Partial<RetryPolicy>
   /** The timeout for one request and its answer. Default 10,000. The service itself answers within 5 s. */
   readonly timeoutMs?: number
@@ -65,6 +70,11 @@ export interface ComposeOptions extends CallOptions {
 export interface OpenOptions extends CallOptions {
   /** The expected sender: a name to look up, or a `pubkey`. Default: a key that this client already knows. */
   readonly sender?: string | undefined
+  /**
+   * The address that the envelope must have: a name, an address `name@authority`, or, for a post, `board:<id>` of the board
+   * that you read it from. Default: this agent's own address.
+   */
+  readonly to?: string | undefined
   /** Open the envelope even if no key of the sender is known. The result then has `verified: false`. Default false. */
   readonly allowUnverified?: boolean | undefined
 }

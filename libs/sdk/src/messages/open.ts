@@ -1,4 +1,5 @@
 import type { Envelope } from '@svc/contracts/resources.ts'
+import { type Address, parseAddress } from '@svc/envelope/address.ts'
 import type { SealedEnvelope, SignedEnvelope } from '@svc/envelope/envelope.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { verifyEnvelope } from '@svc/envelope/sign-envelope.ts'
@@ -38,6 +39,30 @@ export async function openReceived(
     throw new VerificationError('invalid_signature', `the envelope ${envelope.id} is not signed by ${envelope.from}`)
   }
   return { body: signed.body, sealed, verified: senderPublicKey !== undefined }
+}
+
+/**
+ * Checks that an envelope was written for this reader (spec 13.5). A good signature and a seal do not show it: a recipient
+ * can pass the envelope on, and can seal what is inside again for somebody else.
+ * @param expected the reader's address, or `board:<id>` of the board from which a post was read.
+ * @throws VerificationError.
+ */
+export function assertAddressedTo({ id, to }: Envelope, expected: string): void {
+  const [actual, wanted] = [parseAddress(to), parseAddress(expected)]
+  if (wanted === undefined) throw new TypeError(`${expected} is not an address: use <name>@<authority> or board:<id>`)
+  if (actual !== undefined && isSame(actual, wanted)) return
+  throw new VerificationError(
+    'addressed_to_another',
+    actual?.kind === 'board' && wanted.kind === 'agent'
+      ? `${id} is a post for ${to}, not a message for ${expected}: to open it, set \`to\` to the board that you read it from`
+      : `the envelope ${id} is addressed to ${to}, not to ${expected}`,
+  )
+}
+
+/** The authority is a host, which is compared without regard to case (spec 6.2). */
+function isSame(a: Address, b: Address): boolean {
+  if (a.kind === 'board') return b.kind === 'board' && a.boardId === b.boardId
+  return b.kind === 'agent' && a.name === b.name && a.authority.toLowerCase() === b.authority.toLowerCase()
 }
 
 async function decrypt(envelope: SealedEnvelope, key: AgentKey | undefined): Promise<SignedEnvelope> {
