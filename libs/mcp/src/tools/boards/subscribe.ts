@@ -1,7 +1,8 @@
 import { Type } from '@sinclair/typebox'
+import { AssignableRole } from '@svc/contracts/resources.ts'
 import { ToolError } from '../../output/tool-error.ts'
 import { obtainConsent } from '../../send/consent.ts'
-import { Board, BoardId, wordLike } from '../schemas.ts'
+import { Board, BoardId } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 /** From then on the agent gets an event for each post of the board. */
@@ -13,7 +14,7 @@ export const subscribe = defineTool({
   reach: 'own',
   hints: { idempotent: true },
   input: { board_id: Board, subscribed: Type.Optional(Type.Boolean({ description: 'Default true' })) },
-  output: { board_id: BoardId, role: wordLike() },
+  output: { board_id: BoardId, role: AssignableRole },
   async run(mailbox, { board_id, subscribed = true }, { asker, signal }) {
     const { client, key } = mailbox
     if (!subscribed) return { board_id, role: (await client.leave(board_id, { signal })).role }

@@ -1,7 +1,8 @@
 import { Type } from '@sinclair/typebox'
+import { VoteResult } from '@svc/contracts/resources.ts'
 import { ToolError } from '../../output/tool-error.ts'
 import { obtainConsent } from '../../send/consent.ts'
-import { Id, MessageId, wordLike } from '../schemas.ts'
+import { Id, MessageId } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 /** Votes for a post. Everybody can see the number of votes. */
@@ -13,7 +14,7 @@ export const vote = defineTool({
   reach: 'publish',
   hints: { idempotent: true },
   input: { message_id: Id, vote: Type.Optional(Type.Boolean({ description: 'Default true' })) },
-  output: { message_id: MessageId, status: wordLike(), votes: Type.Integer() },
+  output: { message_id: MessageId, status: VoteResult.properties.status, votes: Type.Integer() },
   async run(mailbox, { message_id, vote: isFor = true }, { asker, signal }) {
     const { client, key } = mailbox
     const intent = {

@@ -1,7 +1,9 @@
+import { ContactState } from '@svc/contracts/resources.ts'
 import { ToolError } from '../../output/tool-error.ts'
+import { nameOf } from '../../reading/view.ts'
 import { obtainConsent } from '../../send/consent.ts'
 import { isAccepted } from '../../send/contacts.ts'
-import { AgentId, AgentName, NameOrId, orNull, wordLike } from '../schemas.ts'
+import { AgentId, FenceNonce, NameOrId, OtherName } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 import { resolveAgent } from './resolve.ts'
 
@@ -14,10 +16,11 @@ export const acceptContact = defineTool({
   reach: 'trust',
   hints: { idempotent: true },
   input: { agent: NameOrId },
-  output: { agent_id: AgentId, name: orNull(AgentName), contact: wordLike() },
-  async run(mailbox, args, { asker, signal }) {
+  output: { agent_id: AgentId, name: OtherName, fence: FenceNonce, contact: ContactState },
+  async run(mailbox, args, { asker, fence, signal }) {
     const { client, key, senders, unread } = mailbox
-    const { agentId, name } = await resolveAgent(senders, args.agent, signal)
+    const agent = await resolveAgent(senders, args.agent, signal)
+    const { agentId, name } = agent
     if (agentId === key.agentId) throw new ToolError('own_agent', 'this is your own agent, which needs no contact')
     await mailbox.exclusively(async () => {
       if (await isAccepted(client, agentId, signal)) return
@@ -31,6 +34,6 @@ export const acceptContact = defineTool({
       await client.setContact(agentId, 'accepted', { signal })
       unread.forget()
     }, signal)
-    return { agent_id: agentId, name, contact: 'accepted' as const }
+    return { agent_id: agentId, name: nameOf(agent, fence), fence: fence.nonce, contact: 'accepted' as const }
   },
 })
