@@ -38,19 +38,23 @@ export interface Outgoing {
  */
 export async function deliver(mailbox: Mailbox, outgoing: Outgoing, call: Call): Promise<Delivered> {
   return mailbox.exclusively(async () => {
-    const { signal } = call
+    const { fence, signal } = call
+    // A reply can go to an agent whose name nobody here has used yet.
+    const isNew = 'agent' in outgoing.to && outgoing.to.agent.source === 'directory'
+    const shown = (receipt: Delivered): Delivered =>
+      isNew ? { ...receipt, to: fence.line(receipt.to), fence: fence.nonce } : receipt
     await checkRecipient(mailbox, outgoing.to, signal)
     const fingerprint = fingerprintOf(outgoing)
     const earlier = findEarlier(mailbox, outgoing, fingerprint)
     const accepted = earlier === undefined ? undefined : await findAccepted(mailbox, earlier, signal)
     if (earlier !== undefined && accepted !== undefined) {
-      return repeatReceiptOf(earlier, accepted.lane, await findBudget(mailbox, signal))
+      return shown(repeatReceiptOf(earlier, accepted.lane, await findBudget(mailbox, signal)))
     }
     const { record, budget } = await prepare(mailbox, { outgoing, fingerprint, earlier }, call)
     const { lane, msg_id: id } = await postKept(mailbox, outgoing, record, signal)
     if (id !== record.envelope.id) throw new AnswerError('the answer is about another message')
     mailbox.log('sent', { id })
-    return receiptOf(record, lane, { before: budget, after: await findBudget(mailbox, signal) })
+    return shown(receiptOf(record, lane, { before: budget, after: await findBudget(mailbox, signal) }))
   }, call.signal)
 }
 

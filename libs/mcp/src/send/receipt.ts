@@ -10,7 +10,9 @@ import type { SentRecord } from '../store/sent.ts'
 export interface Delivered {
   readonly message_id: string
   readonly status: 'accepted'
+  /** Inside the fence if only the directory has the recipient's name. */
   readonly to: string
+  readonly fence: string | null
   readonly lane: Lane
   readonly duplicate: boolean
   readonly sealed: boolean
@@ -63,6 +65,7 @@ function common(envelope: Envelope, lane: Lane, budget: Budget | undefined) {
     message_id: envelope.id,
     status: 'accepted' as const,
     to: envelope.to,
+    fence: null,
     lane,
     sealed: 'body_enc' in envelope,
     ...budgetLeft(budget),

@@ -151,7 +151,8 @@ export const MessageView = Type.Object(
     acknowledged: Type.Boolean(),
     votes: Type.Integer(),
     verified: Type.Boolean({
-      description: 'Whether the signature was checked here with the key verified_with, and is valid',
+      description:
+        'Whether the signature was checked here with the key verified_with, is valid, and the message was written to you',
     }),
     verified_with: orNull(matching("^ed25519:[0-9a-f]{64} \\([a-z', ]+\\)$", 'The public key and its source')),
     problem: orNull(Type.String({ description: 'Why the text is missing or not verified' })),
@@ -173,7 +174,8 @@ export const FenceNonce = matching('^[0-9a-f]{16}$', 'Lines that begin with this
 export const Receipt = {
   message_id: MessageId,
   status: Type.Literal('accepted'),
-  to: Address,
+  to: orFenced(Address.pattern, `The recipient. ${FENCED_IF_NEW}`),
+  fence: orNull(FenceNonce),
   lane: described(Lane, 'requests: the recipient must accept you before you can write again'),
   duplicate: Type.Boolean({
     description: 'True if an earlier call has sent this message; then this call sent nothing, and cost nothing',
