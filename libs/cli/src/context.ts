@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { AgentClient } from '@svc/sdk/client.ts'
 import type { AgentKey } from '@svc/sdk/keys.ts'
 import { isAgentId } from '@svc/svc1/agent-id.ts'
@@ -98,7 +99,8 @@ export function contextOf(io: Io, command: Command): Context {
 
 /**
  * The order of precedence is: `--key` and `--url`, `--profile`, the variables SVC_KEY and SVC_URL, SVC_PROFILE, the default
- * profile. The default profile is used only if no key was named, because a user who names a key wants nothing from a profile.
+ * profile. The default profile is used only if no key was named, because a user who names a key wants nothing from a profile
+ * but the authority that it pins for this key and this URL.
  * @throws UsageError if a named profile does not exist.
  */
 function findTarget({ env }: Pick<Io, 'env'>, options: GlobalOptions): Target {
@@ -114,7 +116,30 @@ function findTarget({ env }: Pick<Io, 'env'>, options: GlobalOptions): Target {
     key: explicitKey ?? fallback?.profile.key,
     url,
     // The pinned authority belongs to the URL of the profile only.
-    authority: options.authority ?? (url === fallback?.profile.url ? fallback.profile.authority : undefined),
+    authority: options.authority ?? (fallback === undefined ? pinnedAuthority() : authorityFor(fallback.profile)),
+  }
+
+  function authorityFor(profile: Profile): string | undefined {
+    return withoutSlash(profile.url) === withoutSlash(url) ? profile.authority : undefined
+  }
+
+  /** The authority that the profile of a named key pins. A profile that cannot be read pins nothing. */
+  function pinnedAuthority(): string | undefined {
+    if (explicitKey === undefined) return undefined
+    return listProfiles(folder)
+      .flatMap((name) => readable(name) ?? [])
+      .filter(({ key }) => resolve(key) === resolve(explicitKey))
+      .map(authorityFor)
+      .find((authority) => authority !== undefined)
+  }
+
+  function readable(name: string): Profile | undefined {
+    try {
+      return findProfile(folder, name)
+    } catch (error) {
+      if (error instanceof UsageError) return undefined
+      throw error
+    }
   }
 
   function existing(name: string): Profile {
@@ -142,6 +167,10 @@ function formatOf({ json = false, quiet = false, output }: GlobalOptions): Outpu
 export async function agentIdOf(who: string, client: AgentClient, signal: AbortSignal): Promise<string> {
   // A name has at most 32 characters. An agent id has more, except for one in 10^14.
   return isAgentId(who) ? who : (await client.lookup(who, { signal })).agent_id
+}
+
+function withoutSlash(url: string): string {
+  return url.replace(/\/+$/, '')
 }
 
 /** A variable that is set but empty counts as not set. */

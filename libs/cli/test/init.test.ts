@@ -106,7 +106,20 @@ describe('the choice of agent and service', () => {
       home.folder.path('config/profiles/alice.json'),
       JSON.stringify({ ...profile, authority: 'other.example' }),
     )
-    expect((await home.run('whoami')).stderr).toContain('(signature_invalid)')
+    // The pin also holds if only the key is named, as in the configuration of an MCP client.
+    const key = home.folder.path('config/keys/alice.key')
+    for (const command of [
+      'whoami',
+      `whoami --key ${key}`,
+      `mcp --key ${key}`,
+      `mcp --key ${key} --url ${home.service.url}/`,
+    ]) {
+      expect((await home.run(command)).stderr, command).toContain('signature_invalid')
+    }
+    writeFileSync(home.folder.path('config/profiles/bob.json'), 'damaged')
+    expect((await home.run(`whoami --key ${key}`)).stderr).toContain('signature_invalid')
+    const unpinned = `whoami --key ${key} --authority ${home.service.authority}`
+    expect((await home.run(unpinned)).exitCode).toBe(0)
   })
 
   test('the error for a damaged profile is one sentence', async () => {
