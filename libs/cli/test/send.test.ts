@@ -62,6 +62,14 @@ describe('send', () => {
     expect(again.documents()).toMatchObject([{ duplicate: true }])
   })
 
+  test('spec 13.3: with a wrong clock, the message is signed again with the time of the service, and a warning says so', async () => {
+    await using scene = await startScene('alice')
+    scene.service.clockOffsetMs = 3_600_000
+    const run = await scene.as('alice', 'send alice hello')
+    expect(run).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^accepted: /) })
+    expect(run.stderr).toMatch(/^warning: this machine's clock is 3600 s behind the service's: .*\n$/)
+  })
+
   test('without an answer, the error says how to check the outcome', async () => {
     await using scene = await startScene('alice')
     scene.service.meet('POST /v2/messages', ...Array.from({ length: 4 }, () => ({ kind: 'lose' }) as const))

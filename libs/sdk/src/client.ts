@@ -80,7 +80,7 @@ export class AgentClient {
     this.key = options.key
     this.#authority = options.authority
     this.#name = options.name
-    this.#clock = createClock(runtime.nowMs)
+    this.#clock = createClock(runtime.nowMs ?? Date.now, options.warn ?? ((message) => console.warn(message)))
     if (options.key !== undefined) this.#keys.add(options.key.pubkey)
     this.#transport = {
       origin: originOf(options.url),

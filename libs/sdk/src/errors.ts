@@ -65,14 +65,21 @@ export class AnswerError extends Error {
   /** HTTP status. Undefined if the fault does not belong to a single answer. */
   readonly status: number | undefined
   readonly requestId: string | undefined
+  /** Wait at least this many whole seconds. A proxy may say so. */
+  readonly retryAfterSeconds: number | undefined
 
   constructor(
     message: string,
-    options: ErrorOptions & { status?: number | undefined; requestId?: string | undefined } = {},
+    options: ErrorOptions & {
+      status?: number | undefined
+      requestId?: string | undefined
+      retryAfterSeconds?: number | undefined
+    } = {},
   ) {
     super(message, options)
     this.status = options.status
     this.requestId = options.requestId
+    this.retryAfterSeconds = options.retryAfterSeconds
   }
 }
 

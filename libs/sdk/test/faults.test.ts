@@ -99,6 +99,47 @@ test('waits at least for Retry-After, and its own waits grow', async () => {
   expect(waits[3]).toBeGreaterThan(waits[1] ?? 0)
 })
 
+describe.each([429, 502, 503, 504])("spec 13.2: the Retry-After of a proxy's %i counts", (status) => {
+  const inDate = (seconds: number) => new Date(Date.now() + seconds * 1_000).toUTCString()
+  test.each([
+    ['seconds', '20', HTML],
+    ['a date', inDate(22), HTML],
+    ['seconds of an answer in the form of the API', '20', '{"error":{"code":"overloaded","message":"x"}}'],
+    ['seconds of an answer without a body', '20', ''],
+  ])('%s', async (_, value, body) => {
+    await using service = await startFakeService()
+    const [alice] = await registered(service, 'alice')
+    waits.length = 0
+    service.meet('GET /v2/me', { kind: 'answer', status, body, headers: { 'retry-after': value } })
+    await alice.me()
+    expect(waits).toHaveLength(1)
+    expect(waits[0]).toBeGreaterThanOrEqual(18_000)
+    expect(waits[0]).toBeLessThan(24_000)
+  })
+
+  test('one that is longer than the caller waits ends the call at once, and the error has it', async () => {
+    await using service = await startFakeService()
+    const [alice] = await registered(service, 'alice')
+    service.meet('GET /v2/me', { kind: 'answer', status, body: HTML, headers: { 'retry-after': inDate(3_600) } })
+    const seen = service.requests.length
+    const error = await alice.me().catch((failure: unknown) => failure)
+    expect(error).toBeInstanceOf(AnswerError)
+    expect((error as AnswerError).retryAfterSeconds).toBeGreaterThan(3_590)
+    expect(service.requests).toHaveLength(seen + 1)
+  })
+})
+
+test('spec 13.2: the Retry-After of an answer that breaks counts', async () => {
+  const broken: typeof fetch = async () => {
+    const body = new ReadableStream({ pull: (controller) => controller.error(new TypeError('terminated')) })
+    return new Response(body, { status: 503, headers: { 'retry-after': '20' } })
+  }
+  waits.length = 0
+  const client = clientOf({ url: 'http://127.0.0.1:9' }, { fetch: broken, retry: { attempts: 2 } })
+  await expect(client.manifest()).rejects.toMatchObject({ status: 503, retryAfterSeconds: 20 })
+  expect(waits[0]).toBeGreaterThanOrEqual(20_000)
+})
+
 test('gives up after a bounded number of requests', async () => {
   await using service = await startFakeService()
   const [alice] = await registered(service, 'alice')
@@ -127,7 +168,8 @@ test.each([
 
 describe('spec 13.3: the clock', () => {
   const HOUR = 3_600_000
-  test.each([-24 * HOUR, -HOUR, -90_000, 90_000, HOUR, 24 * HOUR])(
+  const NOW_SECONDS = (): number => Date.now() / 1_000
+  test.each([-23 * HOUR, -HOUR, -90_000, 90_000, HOUR, 23 * HOUR])(
     'is corrected if it is %i ms off',
     async (offset) => {
       await using service = await startFakeService({ clockOffsetMs: offset })
@@ -138,6 +180,34 @@ describe('spec 13.3: the clock', () => {
       expect(service.requests).toHaveLength(refused + 1)
     },
   )
+
+  test.each([-25 * HOUR, 25 * HOUR, 720 * HOUR])('is not corrected if it is %i ms off', async (offset) => {
+    await using service = await startFakeService()
+    const [alice] = await registered(service, 'alice')
+    service.clockOffsetMs = offset
+    const warnings: string[] = []
+    const client = clientOf(service, { key: alice.key, warn: (message) => warnings.push(message) })
+    await expect(client.me()).rejects.toMatchObject({ code: 'timestamp_out_of_range' })
+    expect(warnings).toEqual([expect.stringContaining('set the clock')])
+  })
+
+  test('is not corrected by the Date of any other answer', async () => {
+    await using service = await startFakeService()
+    const [alice] = await registered(service, 'alice')
+    const headers = { date: new Date(Date.now() + HOUR).toUTCString() }
+    const warnings: string[] = []
+    const client = clientOf(service, { key: alice.key, warn: (message) => warnings.push(message) })
+    const body = JSON.stringify(await alice.me())
+    const error = '{"error":{"code":"unavailable","message":"x"}}'
+    service.meet('GET /v2/me', { kind: 'answer', status: 200, body, headers })
+    service.meet('GET /v2/budget', { kind: 'answer', status: 503, body: error, headers })
+    service.meet('GET /v2/budget', { kind: 'answer', status: 502, body: HTML, headers })
+    await client.me()
+    await client.budget()
+    const signedAt = service.requests.slice(1).map((request) => Number(request.headers['x-svc-timestamp'] ?? NOW_SECONDS()))
+    for (const seconds of signedAt) expect(Math.abs(seconds - NOW_SECONDS())).toBeLessThan(60)
+    expect(warnings).toEqual([])
+  })
 
   test('is corrected by a refusal of the first request, and the envelope is composed again', async () => {
     await using service = await startFakeService()
@@ -256,13 +326,28 @@ describe('answers that are not of this API', () => {
     await expect(alice.me()).rejects.toThrow('the answer is larger than 8388608 bytes')
   })
 
-  test('a redirect is not followed, because the signature is for one target', async () => {
+  test.each([
+    ['/v2/budget', 'the service itself'],
+    ['https://elsewhere.example/v2/me?secret', 'the service itself, perhaps https://elsewhere.example'],
+  ])('a redirect to %s is not followed, because the signature is for one target', async (location, said) => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
-    service.meet('GET /v2/me', { kind: 'answer', status: 307, body: '', headers: { location: '/v2/budget' } })
-    const client = clientOf(service, { key: alice.key, authority: service.authority, retry: { attempts: 1 } })
-    await expect(client.me()).rejects.toThrow(NetworkError)
-    expect(service.requests.at(-1)?.target).toBe('/v2/me')
+    const seen = service.requests.length
+    service.meet('GET /v2/me', { kind: 'answer', status: 307, body: '', headers: { location } })
+    const expected = `GET /v2/me answered 307, but redirects are not followed: use the URL of ${said}`
+    await expect(alice.me()).rejects.toMatchObject({ name: 'AnswerError', message: expected })
+    expect(service.requests.slice(seen).map(({ target }) => target)).toEqual(['/v2/me'])
+  })
+
+  test.each([
+    ['that hides redirects, as browsers do', { type: 'opaqueredirect', status: 0 }],
+    ['that follows redirects all the same', { redirected: true }],
+  ])('a redirect is seen with a fetch %s', async (_, fields) => {
+    const answer = new Proxy(new Response('{}'), {
+      get: (target, name) => ({ ...fields })[name as never] ?? Reflect.get(target, name, target),
+    })
+    const client = clientOf({ url: 'http://127.0.0.1:9' }, { fetch: async () => answer })
+    await expect(client.manifest()).rejects.toThrow('redirects are not followed')
   })
 
   test('an unknown error code is passed on', async () => {
@@ -277,4 +362,32 @@ describe('answers that are not of this API', () => {
 test('the service refuses calls with an unregistered key', async () => {
   await using service = await startFakeService()
   await expect(clientOf(service, { key: generateKey() }).me()).rejects.toMatchObject({ code: 'signer_unknown' })
+})
+
+/** The options of `fetch` that Cloudflare Workers, Deno, Bun and old Safari all have. */
+const COMMON = ['method', 'headers', 'body', 'signal', 'redirect']
+
+test('works with a fetch that throws at every option that some platform lacks, without AbortSignal.any and timeout', async () => {
+  await using service = await startFakeService()
+  const missing = { any: AbortSignal.any, timeout: AbortSignal.timeout }
+  Object.assign(AbortSignal, { any: undefined, timeout: undefined })
+  using _ = { [Symbol.dispose]: () => void Object.assign(AbortSignal, missing) }
+  const narrow: typeof fetch = async (url, init = {}) => {
+    for (const name of Object.keys(init)) if (!COMMON.includes(name)) throw new TypeError(`${name} is not implemented`)
+    if (init.redirect !== 'manual' && init.redirect !== 'follow') throw new TypeError('Invalid redirect value')
+    return fetch(url, init)
+  }
+  const client = clientOf(service, { key: generateKey(), fetch: narrow })
+  await client.register('alice')
+  const { msg_id } = await client.send({ to: 'alice', body: 'hello' }, { signal: new AbortController().signal })
+  const [event] = (await client.events().page()).items
+  service.meet('GET /v2/stream', {
+    kind: 'answer',
+    status: 200,
+    body: `event: message\ndata: ${JSON.stringify(event)}\n\n`,
+  })
+  for await (const { message } of client.stream({ signal: new AbortController().signal })) {
+    expect(message.envelope.id).toBe(msg_id)
+    break
+  }
 })

@@ -27,7 +27,13 @@ async function startService(...scripts: Script[]) {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const retry = { baseDelayMs: 5, maxDelayMs: 20 }
   const client = new AgentClient({ url, key: generateKey(), authority: 'agents.test', retry })
-  return { client, requests, targets: () => requests.map((request) => request.url) }
+  /** Skips its waits, and records them. */
+  const waits: number[] = []
+  const hasty = new AgentClient(
+    { url, key: generateKey(), authority: 'agents.test', retry },
+    { sleep: async (ms) => void waits.push(ms) },
+  )
+  return { client, hasty, waits, requests, targets: () => requests.map((request) => request.url) }
 }
 
 const head = (response: ServerResponse, earliest = 1, cursors = {}): void => {
@@ -203,6 +209,36 @@ describe('spec 9.6: the end of the log', () => {
       { earliest: 1, latest: 4 },
       { earliest: 1, latest: undefined },
     ])
+  })
+})
+
+describe('spec 13.2: a reconnect waits for Retry-After, whoever asks for it', () => {
+  const page =
+    (status: number, retryAfter: string): Script =>
+    (response) => {
+      response.writeHead(status, { 'content-type': 'text/html', 'retry-after': retryAfter })
+      response.end('<html>')
+    }
+  const later = (seconds: number): string => new Date(Date.now() + seconds * 1_000).toUTCString()
+  test.each([
+    [429, '20', 20],
+    [502, '20', 20],
+    [503, later(22), 20],
+    [504, '120', 120],
+    [503, '9'.repeat(30), 3_600],
+    [503, 'Fri, 31 Dec 9999 23:59:59 GMT', 3_600],
+  ])("a proxy's %i with %s", async (status, value, seconds) => {
+    const { hasty, waits } = await startService(gives([1], 'ends'), page(status, value), gives([2]))
+    expect(await take(hasty.stream(), 2)).toEqual([1, 2])
+    const wait = waits.at(-1)
+    expect(wait).toBeGreaterThan((seconds - 2) * 1_000)
+    expect(wait).toBeLessThan((seconds + 4) * 1_000)
+  })
+
+  test('a stream that was never connected does not wait for longer than a call', async () => {
+    const { hasty, waits } = await startService(page(503, '120'))
+    await expect(take(hasty.stream(), 1)).rejects.toMatchObject({ status: 503, retryAfterSeconds: 120 })
+    expect(waits).toEqual([])
   })
 })
 

@@ -6,6 +6,7 @@ import { event as eventShape } from '../http/answers.ts'
 import type { CallOptions } from '../http/options.ts'
 import { delayBeforeRetry } from '../http/retry.ts'
 import type { createStreamOpener, TransportOptions } from '../http/transport.ts'
+import { linkAbort } from '../http/waiting.ts'
 import { endsOf, type LogEnds } from './event-listing.ts'
 
 export interface StreamOptions extends CallOptions {
@@ -39,6 +40,10 @@ const DEFAULT_SILENCE_MS = 60_000
 const MAX_UNFINISHED_CHARACTERS = 1024 * 1024
 /** If a connection ends sooner than this, the next attempt waits. A longer connection ended normally. */
 const SHORT_MS = 1_000
+/** A stream that was once connected retries for ever. Before that, it fails like any call. */
+const FOR_EVER = { attempts: Number.POSITIVE_INFINITY, maxRetryAfterSeconds: Number.POSITIVE_INFINITY }
+/** Asks again after an hour, however long `Retry-After` is. A timer of more than 25 days would end at once. */
+const MAX_WAIT_MS = 3_600_000
 /** The most corrections of the clock in a row. One correction is enough, unless somebody sets a clock meanwhile. */
 const MAX_CORRECTIONS = 2
 
@@ -61,12 +66,12 @@ export async function* readEventStream(
     const { revision } = deps.clock
     const openedMs = deps.nowMs()
     const connection = new AbortController()
-    const ended = signal === undefined ? connection.signal : AbortSignal.any([signal, connection.signal])
+    const unlink = linkAbort(signal, () => connection.abort(signal?.reason))
     let failure: unknown
     try {
       const response = await deps.open(
         { path: PATH, query: { after: cursor === 0 ? undefined : cursor }, accept: ACCEPT },
-        ended,
+        connection,
       )
       const ends = endsOf(response.headers)
       const { earliest } = ends
@@ -94,16 +99,17 @@ export async function* readEventStream(
     } finally {
       // Also runs if the reader has left the loop.
       connection.abort()
+      unlink()
     }
     if (isTimestampFault(failure) && deps.clock.revision !== revision && corrections < MAX_CORRECTIONS) {
       corrections += 1
       continue
     }
     failures += 1
-    // A stream that was once connected retries for ever. Before that, it fails like any call.
-    const policy = hasConnected ? { ...deps.retry, attempts: Number.POSITIVE_INFINITY } : deps.retry
-    const delayMs = delayBeforeRetry(failure, failures, policy, deps.random)
-    if (delayMs === undefined) throw failure
+    const policy = hasConnected ? { ...deps.retry, ...FOR_EVER } : deps.retry
+    const askedMs = delayBeforeRetry(failure, failures, policy, deps.random)
+    if (askedMs === undefined) throw failure
+    const delayMs = Math.min(askedMs, MAX_WAIT_MS)
     options.onRetry?.(failure, delayMs)
     await deps.sleep(delayMs, signal)
   }

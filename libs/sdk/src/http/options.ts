@@ -23,8 +23,10 @@ export interface ClientOptions {
   readonly retry?: Partial<RetryPolicy>
   /** The timeout for one request and its answer. Default 10,000. The service itself answers within 5 s. */
   readonly timeoutMs?: number
-  /** Replaces the platform's `fetch`, for a proxy or a test. */
+  /** Replaces the platform's `fetch`, for a proxy or a test. It gets `method`, `headers`, `body`, `signal` and `redirect: 'manual'`. */
   readonly fetch?: typeof fetch
+  /** Told what a person should know, such as a wrong clock of this machine. Default: `console.warn`. */
+  readonly warn?: (message: string) => void
 }
 
 /** Parts of the platform that tests replace. */

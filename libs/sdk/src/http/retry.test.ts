@@ -11,6 +11,10 @@ function refusal(code: ErrorCode, retryAfterSeconds?: number): ApiError {
   return new ApiError({ status: ERRORS[code].status, code, message: '', retryAfterSeconds })
 }
 
+function foreign(status: number): ApiError {
+  return new ApiError({ status, code: 'overloaded', message: 'a proxy says this' })
+}
+
 test.each(codes)('spec 13.2: %s is retried if and only if it is transient', (code) => {
   const delayMs = delayBeforeRetry(refusal(code, 1), 1, DEFAULT_RETRY, Math.random)
   expect(delayMs !== undefined).toBe(REPEATED.includes(code))
@@ -22,6 +26,9 @@ test.each([
   ["a proxy's 503", new AnswerError('page', { status: 503 }), true],
   ["a proxy's 504", new AnswerError('page', { status: 504 }), true],
   ["a proxy's 429", new AnswerError('page', { status: 429 }), true],
+  ["a proxy's 503 in the form of the API", foreign(503), true],
+  ["a proxy's 429 in the form of the API", foreign(429), true],
+  ['an unknown refusal', foreign(403), false],
   ['a page with 200', new AnswerError('page', { status: 200 }), false],
   ['a mistake of the caller', new TypeError('no key'), false],
 ])('%s', (_, failure, repeated) => {
@@ -38,13 +45,19 @@ describe('waits', () => {
   })
 
   test('are never shorter than Retry-After, and a Retry-After that is too long ends the call', () => {
+    const page = (retryAfterSeconds: number) => new AnswerError('page', { status: 503, retryAfterSeconds })
     fc.assert(
       fc.property(
+        fc.constantFrom(
+          page,
+          (seconds: number) => refusal('rate_limited', seconds),
+          (seconds: number) => refusal('unavailable', seconds),
+        ),
         fc.integer({ min: 0, max: 100_000 }),
         fc.integer({ min: 1, max: 5 }),
         fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
-        (seconds, attempt, random) => {
-          const delayMs = delayBeforeRetry(refusal('rate_limited', seconds), attempt, DEFAULT_RETRY, () => random)
+        (failure, seconds, attempt, random) => {
+          const delayMs = delayBeforeRetry(failure(seconds), attempt, DEFAULT_RETRY, () => random)
           if (seconds > DEFAULT_RETRY.maxRetryAfterSeconds) expect(delayMs).toBeUndefined()
           else {
             expect(delayMs).toBeGreaterThanOrEqual(seconds * 1000)

@@ -1,3 +1,4 @@
+import type { ErrorCode } from '@svc/contracts/errors.ts'
 import { AnswerError, ApiError, NetworkError } from '../errors.ts'
 
 /** How often a call is retried, and how long it waits between requests (spec 13.2). */
@@ -19,26 +20,25 @@ export const DEFAULT_RETRY: RetryPolicy = {
   maxRetryAfterSeconds: 30,
 }
 
-/** A proxy answers with one of these statuses if it cannot reach the service. */
+/** A proxy answers with one of these statuses if it cannot reach the service, or if there are too many requests (spec 13.2). */
 const TRANSIENT_STATUSES: readonly (number | undefined)[] = [429, 502, 503, 504]
 
-/**
- * Only streams are refused with the last two codes. A retry helps, because other streams end, or the leases of a dead
- * process expire.
- */
-const REPEATED_CODES: readonly string[] = [
-  'unavailable',
-  'rate_limited',
-  'nonce_replayed',
-  'stream_limit',
-  'stream_capacity',
-]
+export function isTransientStatus(status: number | undefined): boolean {
+  return TRANSIENT_STATUSES.includes(status)
+}
+
+/** These last until midnight UTC, so a retry does not help. */
+const BUDGET_CODES: readonly string[] = [
+  'budget_exhausted',
+  'hard_limit_reached',
+  'introduction_limit_reached',
+] satisfies ErrorCode[]
 
 /**
- * How long to wait before the next request of a call, or undefined if a retry does not help. Network faults,
- * `REPEATED_CODES` and `TRANSIENT_STATUSES` are retried. The 429s of the budget are not, because they last until midnight.
- * Every nonce is fresh, so `nonce_replayed` means that something on the way sent the request twice. A retry then shows the
- * outcome of the first request, because every call may be repeated.
+ * How long to wait before the next request of a call, or undefined if a retry does not help. Network faults and
+ * `TRANSIENT_STATUSES` are retried, whoever answers, except for `BUDGET_CODES`. So is `nonce_replayed`: every nonce is fresh,
+ * so something on the way sent the request twice. A retry then shows the outcome of the first request, because every call
+ * may be repeated.
  * @param attempt requests made so far, at least 1.
  * @param random uniform in [0, 1).
  */
@@ -51,15 +51,21 @@ export function delayBeforeRetry(
   if (attempt >= policy.attempts || !isTransient(failure)) return undefined
   const ceilingMs = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (attempt - 1))
   const ownMs = ceilingMs * (0.5 + random() / 2)
-  const askedSeconds = failure instanceof ApiError ? (failure.retryAfterSeconds ?? 0) : 0
+  const askedSeconds = askedSecondsOf(failure)
   if (askedSeconds > policy.maxRetryAfterSeconds) return undefined
   // All clients that were refused within the same second get the same Retry-After. The random part spreads their retries.
   return askedSeconds > 0 ? askedSeconds * 1000 + ownMs / 2 : ownMs
 }
 
+/** The seconds that the answer asked to wait. 0 if it did not. */
+export function askedSecondsOf(failure: unknown): number {
+  const isAnswer = failure instanceof ApiError || failure instanceof AnswerError
+  return isAnswer ? (failure.retryAfterSeconds ?? 0) : 0
+}
+
 function isTransient(failure: unknown): boolean {
   if (failure instanceof NetworkError) return true
-  if (failure instanceof AnswerError) return TRANSIENT_STATUSES.includes(failure.status)
-  if (!(failure instanceof ApiError)) return false
-  return REPEATED_CODES.includes(failure.code)
+  if (failure instanceof AnswerError) return isTransientStatus(failure.status)
+  if (!(failure instanceof ApiError) || BUDGET_CODES.includes(failure.code)) return false
+  return isTransientStatus(failure.status) || failure.code === 'nonce_replayed'
 }

@@ -1,10 +1,11 @@
 import { signRequest } from '@svc/svc1/sign.ts'
 import { AnswerError, ApiError, NetworkError } from '../errors.ts'
 import type { AgentKey } from '../keys.ts'
-import { parseAnswer } from './answer-json.ts'
-import { errorOf, type Shape } from './answers.ts'
+import type { Shape } from './answers.ts'
 import type { Clock } from './clock.ts'
+import { answerError, readAnswer, readText } from './read-answer.ts'
 import { delayBeforeRetry, type RetryPolicy } from './retry.ts'
+import { abortAfter, linkAbort } from './waiting.ts'
 
 /** One operation of the API. All requests of a call share it. */
 export interface Operation<T> {
@@ -54,16 +55,14 @@ export interface TransportOptions {
 
 export type Transport = <T>(operation: Operation<T>, signal?: AbortSignal) => Promise<Answer<T>>
 
-/** The largest answer that is read, several times the largest page, so that a hostile server cannot fill the memory. */
-const MAX_ANSWER_BYTES = 8 * 1024 * 1024
 /** The most corrections of the clock in one call. One correction is enough, unless somebody sets a clock meanwhile. */
 const MAX_CORRECTIONS = 2
 
 const encoder = new TextEncoder()
 
 /**
- * Performs operations: signs each request anew, corrects the clock by the `Date` of answers, and retries transient
- * failures. The returned function throws ApiError, NetworkError, AnswerError or the signal's reason. It throws
+ * Performs operations: signs each request anew, corrects the clock if the service refuses its time, and retries
+ * transient failures. The returned function throws ApiError, NetworkError, AnswerError or the signal's reason. It throws
  * TypeError if a signed operation has no key.
  */
 export function createTransport(options: TransportOptions): Transport {
@@ -91,7 +90,7 @@ export function createTransport(options: TransportOptions): Transport {
           continue
         }
         attempts += 1
-        const mayRepeat = operation.repeatable !== false || isCode(failure, 'rate_limited')
+        const mayRepeat = operation.repeatable !== false || isRefusedUnread(failure)
         const delayMs = mayRepeat ? delayBeforeRetry(failure, attempts, retry, random) : undefined
         if (delayMs === undefined) throw failure
         outcomeUnknown ||= isUnknownOutcome(failure)
@@ -107,53 +106,31 @@ type StreamOperation = Pick<Operation<unknown>, 'path' | 'query'> & { readonly a
 /**
  * Sends one signed GET, and leaves the body to the caller. Does not retry. For any status but 200 it throws the errors
  * of `createTransport`.
- * @param signal also aborts the body.
+ * @param connection aborts the request and the body. Aborted if the head of the answer is not there after `timeoutMs`.
  */
 export function createStreamOpener(
   options: TransportOptions,
-): (operation: StreamOperation, signal: AbortSignal) => Promise<Response> {
-  return async ({ path, query = {}, accept }, signal) => {
+): (operation: StreamOperation, connection: AbortController) => Promise<Response> {
+  return async ({ path, query = {}, accept }, connection) => {
     const operation = { method: 'GET', path, query, signed: true, shape: (value: unknown) => value } as const
     const url = urlOf(options.origin, operation)
-    const authority = await authorityOf(options, signal)
-    const headers = new Headers(signatureOf(options, operation, { url, body: undefined, authority }))
-    headers.set('accept', accept)
-    const response = await fetchAnswer(options, url, { method: 'GET', headers }, signal)
-    if (response.status === 200) return response
+    const authority = await authorityOf(options, connection.signal)
+    const stopTimer = abortAfter(connection, options.timeoutMs)
     try {
-      readAnswer(operation, response, await readText(response))
-    } catch (failure) {
-      if (failure instanceof ApiError || failure instanceof AnswerError) throw failure
-      throw new NetworkError(`no answer from ${url.origin}: ${reasonOf(failure)}`, { cause: failure })
+      const { signal } = connection
+      return await exchange(
+        options,
+        operation,
+        { url, body: undefined, authority, accept, signal },
+        async (response) => {
+          if (response.status === 200) return response
+          readAnswer(operation, response, await readText(response), options.nowMs())
+          throw answerError(operation, response, 'a stream must begin with status 200', { nowMs: options.nowMs() })
+        },
+      )
+    } finally {
+      stopTimer()
     }
-    throw answerError(operation, response, 'a stream must begin with status 200')
-  }
-}
-
-/** Waits for the head of an answer for at most `timeoutMs`. The body may take longer. */
-async function fetchAnswer(
-  { clock, nowMs, fetch, timeoutMs }: TransportOptions,
-  url: URL,
-  init: RequestInit,
-  signal: AbortSignal,
-): Promise<Response> {
-  const late = new AbortController()
-  const timer = setTimeout(() => late.abort(new DOMException('timed out', 'TimeoutError')), timeoutMs)
-  const sentMs = nowMs()
-  try {
-    const response = await fetch(url, {
-      ...init,
-      signal: AbortSignal.any([signal, late.signal]),
-      redirect: 'error',
-      cache: 'no-store',
-      credentials: 'omit',
-    })
-    clock.observe(response.headers.get('date'), sentMs, nowMs())
-    return response
-  } catch (cause) {
-    throw new NetworkError(`no answer from ${url.origin}: ${reasonOf(cause)}`, { cause })
-  } finally {
-    clearTimeout(timer)
   }
 }
 
@@ -167,35 +144,72 @@ interface Target {
 async function request<T>(
   options: TransportOptions,
   operation: Operation<T>,
-  { url, body, authority }: Target,
-  signal: AbortSignal | undefined,
+  target: Target,
+  caller: AbortSignal | undefined,
 ): Promise<Answer<T>> {
+  const connection = new AbortController()
+  const unlink = linkAbort(caller, () => connection.abort(caller?.reason))
+  const stopTimer = abortAfter(connection, options.timeoutMs)
+  try {
+    const { signal } = connection
+    return await exchange(options, operation, { ...target, accept: 'application/json', signal }, async (response) => {
+      const text = await readText(response)
+      return { value: readAnswer(operation, response, text, options.nowMs()), headers: response.headers }
+    })
+  } finally {
+    unlink()
+    stopTimer()
+  }
+}
+
+/**
+ * Sends one request and reads its answer. Uses only what every platform's `fetch` has: Cloudflare Workers, for example, throw
+ * at `redirect: 'error'`, `cache` and `credentials`.
+ * @throws ApiError, AnswerError, and NetworkError for everything that `fetch` and the connection throw.
+ */
+async function exchange<T, R>(
+  options: TransportOptions,
+  operation: Operation<T>,
+  { url, body, authority, accept, signal }: Target & { accept: string; signal: AbortSignal },
+  read: (response: Response) => Promise<R>,
+): Promise<R> {
   const { clock, nowMs } = options
   const headers = new Headers(authority === undefined ? {} : signatureOf(options, operation, { url, body, authority }))
-  headers.set('accept', 'application/json')
+  headers.set('accept', accept)
   if (body !== undefined) headers.set('content-type', 'application/json')
-  const timeout = AbortSignal.timeout(options.timeoutMs)
+  const init = { method: operation.method, headers, ...(body === undefined ? {} : { body }), signal }
   const sentMs = nowMs()
-  let response: Response
-  let text: string
   try {
-    response = await options.fetch(url, {
-      method: operation.method,
-      headers,
-      ...(body === undefined ? {} : { body }),
-      signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
-      // A signature is valid for one target only, so a redirect is not followed. A cached answer would have an old `Date`.
-      redirect: 'error',
-      cache: 'no-store',
-      credentials: 'omit',
+    // A signature is valid for one target only, so a redirect is not followed.
+    const response = await options.fetch(url, { ...init, redirect: 'manual' })
+    const receivedMs = nowMs()
+    if (isRedirect(response)) {
+      const problem = `redirects are not followed: use the URL of the service itself${originOfRedirect(response, url)}`
+      throw answerError(operation, response, problem, { nowMs: receivedMs })
+    }
+    return await read(response).catch((failure: unknown) => {
+      if (isCode(failure, 'timestamp_out_of_range')) clock.correct(response.headers.get('date'), sentMs, receivedMs)
+      throw failure
     })
-    clock.observe(response.headers.get('date'), sentMs, nowMs())
-    text = await readText(response)
   } catch (cause) {
-    if (cause instanceof AnswerError) throw cause
+    if (cause instanceof AnswerError || cause instanceof ApiError) throw cause
     throw new NetworkError(`no answer from ${url.origin}: ${reasonOf(cause)}`, { cause })
   }
-  return { value: readAnswer(operation, response, text), headers: response.headers }
+}
+
+/** Browsers hide the status of a redirect. React Native follows it without being asked. */
+function isRedirect({ type, status, redirected }: Response): boolean {
+  return type === 'opaqueredirect' || redirected || (status >= 300 && status < 400)
+}
+
+/** Only the origin, because a hostile server could write anything else into the error. */
+function originOfRedirect({ headers }: Response, url: URL): string {
+  try {
+    const { origin } = new URL(headers.get('location') ?? '', url)
+    return origin === url.origin ? '' : `, perhaps ${origin}`
+  } catch {
+    return ''
+  }
 }
 
 function signatureOf<T>(
@@ -231,54 +245,6 @@ function urlOf<T>(origin: string, { path, query = {} }: Operation<T>): URL {
   return url
 }
 
-async function readText(response: Response): Promise<string> {
-  const decoder = new TextDecoder()
-  let text = ''
-  let bytes = 0
-  if (response.body === null) return text
-  const reader = response.body.getReader()
-  for (;;) {
-    const { done, value } = await reader.read()
-    if (done) return text + decoder.decode()
-    bytes += value.length
-    if (bytes > MAX_ANSWER_BYTES) {
-      await reader.cancel()
-      throw new AnswerError(`the answer is larger than ${MAX_ANSWER_BYTES} bytes`, describe(response))
-    }
-    text += decoder.decode(value, { stream: true })
-  }
-}
-
-function readAnswer<T>(operation: Operation<T>, response: Response, text: string): T {
-  const value = parseAnswer(text)
-  if (response.ok || response.status === operation.alsoStatus) {
-    try {
-      return operation.shape(value)
-    } catch (cause) {
-      // `alsoStatus` can also come with an error of the API. A body of another shape is read as an error below.
-      if (response.ok) throw answerError(operation, response, (cause as Error).message, cause)
-    }
-  }
-  const error = errorOf(value)
-  if (error === undefined) throw answerError(operation, response, 'its body is not an error of this API')
-  throw new ApiError({ ...error, ...describe(response), retryAfterSeconds: retryAfterOf(response) })
-}
-
-function answerError<T>(operation: Operation<T>, response: Response, problem: string, cause?: unknown): AnswerError {
-  const what = `${operation.method} ${operation.path} answered ${response.status}, but ${problem}`
-  return new AnswerError(what, { ...describe(response), cause })
-}
-
-function describe(response: Response): { status: number; requestId: string | undefined } {
-  return { status: response.status, requestId: response.headers.get('x-request-id') ?? undefined }
-}
-
-/** Whole seconds. The service never sends a date in Retry-After. */
-function retryAfterOf(response: Response): number | undefined {
-  const value = response.headers.get('retry-after')
-  return value !== null && /^\d{1,9}$/.test(value) ? Number(value) : undefined
-}
-
 /** `fetch` says only "fetch failed". On some platforms, its cause has the reason. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
@@ -297,5 +263,10 @@ function isCode(failure: unknown, code: string): boolean {
 
 /** A refusal below 500 is certain. After a lost answer or a 5xx the outcome is unknown (spec 3.17, 13.2). */
 function isUnknownOutcome(failure: unknown): boolean {
-  return !(failure instanceof ApiError) || failure.status >= 500
+  return !isRefusedUnread(failure) && (!(failure instanceof ApiError) || failure.status >= 500)
+}
+
+/** Too many requests: whoever said so, the service or a proxy, did nothing with this one. */
+function isRefusedUnread(failure: unknown): boolean {
+  return (failure instanceof ApiError || failure instanceof AnswerError) && failure.status === 429
 }

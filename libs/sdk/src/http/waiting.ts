@@ -12,10 +12,23 @@ export function untilAborted<T>(promise: Promise<T> | T, signal: AbortSignal | u
   if (signal === undefined) return Promise.resolve(promise)
   return new Promise<T>((resolve, reject) => {
     const stop = (): void => reject(signal.reason)
-    if (signal.aborted) stop()
-    signal.addEventListener('abort', stop, { once: true })
-    Promise.resolve(promise)
-      .then(resolve, reject)
-      .finally(() => signal.removeEventListener('abort', stop))
+    const unlink = linkAbort(signal, stop)
+    Promise.resolve(promise).then(resolve, reject).finally(unlink)
   })
+}
+
+/**
+ * Calls `stop` when the signal aborts, or now if it has. Used instead of `AbortSignal.any`, which Safari lacks before 17.4.
+ * @returns forgets `stop`.
+ */
+export function linkAbort(signal: AbortSignal | undefined, stop: () => void): () => void {
+  if (signal?.aborted) stop()
+  signal?.addEventListener('abort', stop, { once: true })
+  return () => signal?.removeEventListener('abort', stop)
+}
+
+/** @returns stops the timer. */
+export function abortAfter(connection: AbortController, timeoutMs: number): () => void {
+  const timer = setTimeout(() => connection.abort(new DOMException('timed out', 'TimeoutError')), timeoutMs)
+  return () => clearTimeout(timer)
 }

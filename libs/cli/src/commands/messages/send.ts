@@ -1,8 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Envelope, SendResult } from '@svc/contracts/resources.ts'
-import type { AgentClient } from '@svc/sdk/client.ts'
 import { AnswerError, NetworkError } from '@svc/sdk/errors.ts'
-import type { Draft } from '@svc/sdk/messages/compose.ts'
 import { type Command, Option } from 'commander'
 import { wholeNumber } from '../../arguments.ts'
 import { type Context, contextOf } from '../../context.ts'
@@ -53,11 +52,13 @@ Examples:
     .action(async (to: string, text: string | undefined, options: SendOptions, command: Command) => {
       const context = contextOf(io, command)
       const body = await readBody(io, text, options.jsonBody)
-      const { type, replyTo, thread: threadId, ttl } = options
+      const { type, replyTo, thread: threadId, ttl, seal = false, sealFor, print = false } = options
       const agent = context.agent()
-      const envelope = await compose(context, agent, { to, body, type, replyTo, threadId, ttl }, options)
-      if (options.print === true) context.out.raw(`${JSON.stringify(envelope)}\n`)
-      else await post(context, agent, envelope)
+      // Hex never begins with `-`, which a command line would take for an option.
+      const draft = { to, body, type, replyTo, threadId, ttl, id: randomUUID().replaceAll('-', '') }
+      const composing = { seal: sealFor ?? seal, signal: context.signal }
+      if (print) context.out.raw(`${JSON.stringify(await mistakesNamed(agent.compose(draft, composing)))}\n`)
+      else await report(context, draft.id, mistakesNamed(agent.send(draft, composing)))
     })
 }
 
@@ -70,7 +71,8 @@ export function addPost(program: Command, io: Io): void {
     .action(async (file: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
       const envelope = parseJson(file === STDIN ? await readStdin(io) : readText(file), file)
-      await post(context, context.agent(), envelope as Envelope)
+      const sending = context.agent().post(envelope as Envelope, { signal: context.signal })
+      await report(context, (envelope as Envelope).id, sending)
     })
 }
 
@@ -88,29 +90,23 @@ async function readBody(io: Io, text: string | undefined, json: string | undefin
   return said.replace(/\r?\n$/, '')
 }
 
-async function compose(
-  context: Context,
-  agent: AgentClient,
-  draft: Draft,
-  { seal = false, sealFor }: SendOptions,
-): Promise<Envelope> {
+/** Mistakes in the arguments of the SDK are mistakes on the command line. */
+async function mistakesNamed<T>(composing: Promise<T>): Promise<T> {
   try {
-    return await agent.compose(draft, { seal: sealFor ?? seal, signal: context.signal })
+    return await composing
   } catch (cause) {
     if (cause instanceof TypeError || cause instanceof RangeError) throw new UsageError(cause.message, { cause })
     throw cause
   }
 }
 
-async function post(context: Context, agent: AgentClient, envelope: Envelope): Promise<void> {
+async function report(context: Context, id: string, sending: Promise<SendResult>): Promise<void> {
   let result: SendResult
   try {
-    result = await agent.post(envelope, { signal: context.signal })
+    result = await sending
   } catch (error) {
     if (error instanceof NetworkError || error instanceof AnswerError) {
-      context.out.warn(
-        `it is unknown whether message ${envelope.id} was accepted; check with svc receipt ${envelope.id}`,
-      )
+      context.out.warn(`it is unknown whether message ${id} was accepted; check with svc receipt ${id}`)
     }
     throw error
   }
