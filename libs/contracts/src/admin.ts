@@ -95,8 +95,11 @@ export const WebhookJobs = closed({
   retryable: Count,
   /** Seconds for which the oldest job has been due; 0 if none is due. */
   oldest_due_seconds: Type.Number({ minimum: 0 }),
-  /** The outcome of the last attempt, which failed. */
+  /** The last attempt failed or was slow, and too few quick deliveries have followed. */
   struggling: Type.Boolean(),
+  /** Why the last attempt that failed did so, in words, and when (Unix seconds). Null: none has failed since the last PUT. */
+  last_error: Type.Optional(Nullable(Type.String())),
+  last_error_at: Type.Optional(Nullable(Type.Integer({ minimum: 0 }))),
 })
 export type WebhookJobs = Static<typeof WebhookJobs>
 
