@@ -23,7 +23,7 @@ export interface DatabaseUrl {
   readonly ignored: readonly string[]
 }
 
-export interface DatabaseHost {
+interface DatabaseHost {
   readonly host: string
   readonly port: number
 }

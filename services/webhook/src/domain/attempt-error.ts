@@ -2,10 +2,10 @@ import { ServiceError } from '@svc/contracts/errors.ts'
 import { tlsFailureOf } from '@svc/tls/failure.ts'
 
 /** What an attempt was doing when it failed. */
-export type Phase = 'resolve' | 'connect' | 'handshake' | 'answer'
+type Phase = 'resolve' | 'connect' | 'handshake' | 'answer'
 
 /** As metrics count it. */
-export type FailureResult = 'address' | 'connection' | 'timeout' | `status_${number}xx`
+type FailureResult = 'address' | 'connection' | 'timeout' | `status_${number}xx`
 
 /**
  * Why an attempt failed. The message is for the operator: one line that begins with the kind of failure. It has nothing that the

@@ -19,7 +19,7 @@ const VERIFIED = {
 /** The longest time for which a slow address is tried alone. A handshake with a host on the other side of the earth takes 0.9 s. */
 const ALONE_MS = 1_000
 
-export interface ConnectOptions {
+interface ConnectOptions {
   readonly target: Pick<Target, 'host' | 'port'>
   /** Checked addresses, in the order in which they are tried. */
   readonly addresses: readonly string[]
