@@ -3,14 +3,13 @@ import type { Call, CallContext, TextCall, TextReply } from '@svc/contracts/defi
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { defineCount, defineDistribution, defineLevel } from '@svc/telemetry/metrics.ts'
-import { sayOnce } from '@svc/telemetry/problem-log.ts'
 import { requestIdOf } from '@svc/telemetry/trace.ts'
 import { inSpan, isSampled } from '@svc/telemetry/tracing.ts'
-import type { Msg, NatsConnection, ServiceMsg, SubscriptionOptions } from 'nats'
+import type { NatsConnection, ServiceMsg } from 'nats'
 import type { Nats } from './connect.ts'
 import type { ProcessStats } from './process-stats.ts'
+import { answeringOnlyInboxes } from './stray-calls.ts'
 import { decodeRequest, encodeError, encodeReply, encodeTextReply } from './wire/frames.ts'
-import { isReplyTo } from './wire/inbox.ts'
 import type { Lane } from './wire/lane.ts'
 import { outflowOf } from './wire/outflow.ts'
 
@@ -90,12 +89,6 @@ const servedSeconds = defineDistribution({
 const servedWorking = defineLevel({
   name: 'agentmsg_served_working',
   help: 'Calls that this process is working on',
-  labels: [],
-})
-
-const strayCalls = defineCount({
-  name: 'agentmsg_stray_calls_total',
-  help: 'Messages that were ignored, because their reply subject is not an inbox for answers of this service',
   labels: [],
 })
 
@@ -220,29 +213,6 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       logger.warn({ err: known.cause, subject, request_id: requestId }, 'call unavailable')
     return known
   }
-}
-
-/**
- * A view of the connection that drops each message that asks for an answer elsewhere than in an inbox (wire/inbox.ts), or for
- * none, before anything is done. It covers what the package `nats` answers by itself (`$SRV.PING`) too. A message of a stream
- * that republishes has no reply subject, so it is never taken for a call.
- */
-function answeringOnlyInboxes(connection: NatsConnection, name: string, logger: Logger): NatsConnection {
-  const mayAnswer = isReplyTo(name)
-  const warn = sayOnce((text) => logger.warn(text))
-  const subscribe = (subject: string, { callback, ...options }: SubscriptionOptions = {}) =>
-    connection.subscribe(subject, {
-      ...options,
-      callback: (error, message: Msg) => {
-        if (error !== null || mayAnswer(message.reply)) return callback?.(error, message)
-        strayCalls.add({})
-        warn(
-          `a message on ${subject} was ignored, because its reply subject is not an inbox for answers of ${name}. ` +
-            'Services never send one: find out who else has a login of NATS.',
-        )
-      },
-    })
-  return Object.create(connection, { subscribe: { value: subscribe } })
 }
 
 /** Sends answers that become ready in the same turn as one message. */
