@@ -84,7 +84,7 @@ const DEADLINE_MS = 4_500
 const ANONYMOUS = Promise.resolve()
 
 /**
- * Handles every request from start to end, unknown paths included. The order is that of spec 3.5: rate limits (429),
+ * Handles every request from start to end, unknown paths included. In a busy process it first waits for its turn. The order is that of spec 3.5: rate limits (429),
  * number of headers and Host (400), size of the body (413), signature, revocation, nonce, and only then route, query
  * and content of the body. Load is checked twice: before the body is read, and again before the signature is verified
  * (503).

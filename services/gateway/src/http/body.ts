@@ -163,7 +163,7 @@ function readBytes(request: IncomingMessage, { load, reading }: BodyGuards, uplo
       readAtLastTurn = socket.bytesRead
       reading.pause(socket)
       reading.noteMuch(socket)
-      reading.resumeInTurn(socket)
+      void reading.resumeInTurn(socket)
     }
     const onEnd = (): void => {
       stop()

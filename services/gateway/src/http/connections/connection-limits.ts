@@ -7,7 +7,7 @@ import { createCrowd } from './crowd.ts'
 /** The limit for all clients together; each connection takes about 15 KB. */
 export const MAX_CONNECTIONS = 10_000
 
-export interface ConnectionLimits {
+interface ConnectionLimits {
   readonly clients: Clients
   /** Maximum for one client address. Connections of trusted proxies do not count. */
   readonly maxConnectionsPerClient: number

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
 /** What a connection has asked for and not yet received. */
-export class Connection {
+class Connection {
   /** Responses that are not completely sent. */
   readonly open = new Set<ServerResponse>()
   /** Number of requests whose head was read. */

@@ -53,7 +53,7 @@ function handleRequests(
     bodies.release(request)
     void count(request)
   }
-  const pipelines = new Pipelines({ reading, onDropped })
+  const pipelines = new Pipelines({ clients, reading, onDropped })
   // Node silently drops headers past this number. Those of a trusted proxy are kept, because its last header may name the client
   // whose rate counts. Other clients may leave their heads unfinished, and each header takes memory.
   server.prependListener('connection', (socket) => {

@@ -1,6 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { httpClosed } from '../../metrics.ts'
+import { FairQueue } from '../load/fair-queue.ts'
+import type { Clients } from './client.ts'
 import type { Reading } from './reading.ts'
 
 /**
@@ -11,6 +14,10 @@ const MAX_WAITING = 4_096
 /** A connection with this many waiting requests brought more than clients usually pipeline. */
 const MANY = 64
 
+/** While heavy connections wait for room, a connection whose requests have not moved for this long must make room. */
+const STUCK_MS = 1_000
+const LOOK_AGAIN_MS = 10
+
 /** A request that waits. */
 interface Waiting {
   readonly request: IncomingMessage
@@ -20,9 +27,12 @@ interface Waiting {
 interface Queue {
   readonly requests: Waiting[]
   hasMany: boolean
+  /** When the last request began, or the first one came. */
+  movedMs: number
 }
 
 interface PipelinesOptions {
+  readonly clients: Pick<Clients, 'ofConnection'>
   readonly reading: Reading
   /** Called for each request whose connection closed before the request began. */
   readonly onDropped: (request: IncomingMessage) => void
@@ -34,8 +44,11 @@ interface PipelinesOptions {
  */
 export class Pipelines {
   readonly #queues = new Map<Socket, Queue>()
+  /** Connections that brought many requests, have none left, and wait to be read again. */
+  readonly #heavy = new FairQueue<Socket>()
   readonly #options: PipelinesOptions
   #waiting = 0
+  #isReading = false
 
   constructor(options: PipelinesOptions) {
     this.#options = options
@@ -44,7 +57,7 @@ export class Pipelines {
   add(socket: Socket, request: IncomingMessage, begin: () => void): void {
     const queue = this.#queues.get(socket) ?? this.#open(socket)
     queue.requests.push({ request, begin })
-    this.#count(1)
+    this.#waiting += 1
     if (queue.requests.length === MANY) {
       queue.hasMany = true
       this.#options.reading.noteMuch(socket)
@@ -59,14 +72,15 @@ export class Pipelines {
       const queue = this.#queues.get(socket)
       const next = queue?.requests.shift()
       if (queue === undefined || next === undefined) return
-      this.#count(-1)
+      this.#waiting -= 1
+      queue.movedMs = performance.now()
       if (queue.requests.length === 0) this.#close(socket, queue)
       next.begin()
     })
   }
 
   #open(socket: Socket): Queue {
-    const queue: Queue = { requests: [], hasMany: false }
+    const queue: Queue = { requests: [], hasMany: false, movedMs: performance.now() }
     this.#queues.set(socket, queue)
     this.#options.reading.pause(socket)
     return queue
@@ -74,8 +88,30 @@ export class Pipelines {
 
   #close(socket: Socket, { hasMany }: Queue): void {
     this.#queues.delete(socket)
-    if (hasMany) this.#options.reading.resumeInTurn(socket)
-    else this.#options.reading.resume(socket)
+    const { clients, reading } = this.#options
+    if (!hasMany) {
+      reading.resume(socket)
+      return
+    }
+    this.#heavy.push(clients.ofConnection(socket) ?? '', socket)
+    if (!this.#isReading) void this.#readHeavy()
+  }
+
+  /** Reads heavy connections one after another, each one when there is room for what it may bring. */
+  async #readHeavy(): Promise<void> {
+    this.#isReading = true
+    for (let next = this.#heavy.shift(); next !== undefined; next = this.#heavy.shift()) {
+      await this.#room()
+      await this.#options.reading.resumeInTurn(next)
+    }
+    this.#isReading = false
+  }
+
+  async #room(): Promise<void> {
+    for (let waitedMs = LOOK_AGAIN_MS; this.#waiting > MAX_WAITING / 2; waitedMs += LOOK_AGAIN_MS) {
+      if (waitedMs % STUCK_MS === 0) this.#closeLongest(STUCK_MS)
+      await sleep(LOOK_AGAIN_MS, undefined, { ref: false })
+    }
   }
 
   /** Forgets the requests of a closed connection. */
@@ -83,21 +119,17 @@ export class Pipelines {
     const queue = this.#queues.get(socket)
     if (queue === undefined) return
     this.#queues.delete(socket)
-    this.#count(-queue.requests.length)
+    this.#waiting -= queue.requests.length
     for (const { request } of queue.requests) this.#options.onDropped(request)
   }
 
-  /** One more connection fits if no more than half of the requests wait that may. */
-  #count(change: number): void {
-    this.#waiting += change
-    this.#options.reading.setFull(this.#waiting > MAX_WAITING / 2)
-  }
-
-  #closeLongest(): void {
+  /** @param unmovedMs spares connections of which a request has begun since. */
+  #closeLongest(unmovedMs = 0): void {
+    const sinceMs = performance.now() - unmovedMs
     let longest: Socket | undefined
     let most = 0
-    for (const [socket, { requests }] of this.#queues) {
-      if (requests.length > most) [longest, most] = [socket, requests.length]
+    for (const [socket, { requests, movedMs }] of this.#queues) {
+      if (requests.length > most && movedMs <= sinceMs) [longest, most] = [socket, requests.length]
     }
     if (longest === undefined) return
     httpClosed.add({ reason: 'pipelined' })

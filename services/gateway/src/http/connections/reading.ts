@@ -18,12 +18,10 @@ export interface Reading {
   isPaused(socket: Socket): boolean
   /** Reads a paused connection again. */
   resume(socket: Socket): void
-  /** Reads a paused connection again when it is its client's turn. */
-  resumeInTurn(socket: Socket): void
+  /** Reads a paused connection again when it is its client's turn. @returns when its turn is over. */
+  resumeInTurn(socket: Socket): Promise<void>
   /** Call this for a connection that brought much. In a long turn, the other connections of its client wait for their turns too. */
   noteMuch(socket: Socket): void
-  /** While true, no paused connection is read again in its turn. */
-  setFull(isFull: boolean): void
 }
 
 interface ReadingOptions {
@@ -35,7 +33,6 @@ interface ReadingOptions {
 export function createReading({ clients, room, turn }: ReadingOptions): Reading {
   const turns = createBulkTurns({ signed: 1, unsigned: 1 }, Number.POSITIVE_INFINITY)
   const paused = new WeakSet<Socket>()
-  let full: PromiseWithResolvers<void> | undefined
 
   const reading: Reading = {
     pause(socket) {
@@ -50,29 +47,21 @@ export function createReading({ clients, room, turn }: ReadingOptions): Reading 
       paused.delete(socket)
       if (!socket.destroyed && !connectionOf(socket).isBroken) socket.resume()
     },
-    resumeInTurn(socket) {
+    async resumeInTurn(socket) {
       const client = clients.ofConnection(socket) ?? socket.remoteAddress ?? ''
-      void turns.run({ operation: 'read', client, isUnsigned: false }, async () => {
-        await full?.promise
+      await turns.run({ operation: 'read', client, isUnsigned: false }, async () => {
         if (socket.destroyed) return
         reading.resume(socket)
         await turnEnd()
         await turnEnd()
       })
     },
-    setFull(isFull) {
-      if (isFull) full ??= Promise.withResolvers()
-      else {
-        full?.resolve()
-        full = undefined
-      }
-    },
     noteMuch(socket) {
       if (!turn.hasUsed(TURN_MS)) return
       for (const other of room.neighboursOf(socket)) {
         if (paused.has(other)) continue
         reading.pause(other)
-        reading.resumeInTurn(other)
+        void reading.resumeInTurn(other)
       }
     },
   }

@@ -91,6 +91,6 @@ function isRequestLine({ rawPacket, bytesParsed = 0 }: ParserError): boolean {
   return /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,40} \S+ HTTP\/1\.[01]\r?\n/.test(line)
 }
 
-export function invalid(detail: string): ServiceError {
+function invalid(detail: string): ServiceError {
   return new ServiceError('invalid_request', { detail })
 }
