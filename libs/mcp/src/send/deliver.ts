@@ -15,7 +15,7 @@ import type { SentRecord } from '../store/sent.ts'
 import type { Call } from '../tools/tool.ts'
 import { obtainConsent } from './consent.ts'
 import { isAccepted } from './contacts.ts'
-import { type Delivered, findBudget, payloadOf, receiptOf, repeatReceiptOf } from './receipt.ts'
+import { type Delivered, findBudget, payloadOf, receiptOf } from './receipt.ts'
 
 export interface Outgoing {
   readonly to: { readonly agent: KnownAgent } | { readonly boardId: string }
@@ -48,7 +48,7 @@ export async function deliver(mailbox: Mailbox, outgoing: Outgoing, call: Call):
     const earlier = findEarlier(mailbox, outgoing, fingerprint)
     const accepted = earlier === undefined ? undefined : await findAccepted(mailbox, earlier, signal)
     if (earlier !== undefined && accepted !== undefined) {
-      return shown(repeatReceiptOf(earlier, accepted.lane, await findBudget(mailbox, signal)))
+      return shown(receiptOf(earlier, accepted.lane, { after: await findBudget(mailbox, signal) }))
     }
     const { record, budget } = await prepare(mailbox, { outgoing, fingerprint, earlier }, call)
     const { lane, msg_id: id } = await postKept(mailbox, outgoing, record, signal)

@@ -30,46 +30,33 @@ export function payloadOf(envelope: Envelope): PayloadSize {
     : bodySize(envelope.body)
 }
 
-/** The receipt of a message that this call has sent. */
+/** @param before the budget before this call sent the message. Undefined if an earlier call has sent it. */
 export function receiptOf(
-  { envelope }: SentRecord,
-  lane: Lane,
-  { before, after }: { before: Budget; after: Budget | undefined },
-): Delivered {
-  const isPost = envelope.to.startsWith('board:')
-  const measured = after === undefined ? null : Math.max(0, after.used_units - before.used_units)
-  return {
-    ...common(envelope, lane, after),
-    duplicate: false,
-    cost_units: isPost ? measured : costUnits(payloadOf(envelope).bytes, 1),
-    note: null,
-  }
-}
-
-/** The receipt of a message that an earlier call has sent. */
-export function repeatReceiptOf(
   { envelope, composedAt }: SentRecord,
   lane: Lane,
-  budget: Budget | undefined,
+  { before, after }: { before?: Budget; after: Budget | undefined },
 ): Delivered {
   return {
-    ...common(envelope, lane, budget),
-    duplicate: true,
-    cost_units: 0,
-    note: `This message was sent before, at ${timeOf(composedAt)}, so this call sent nothing. To send the same content once more, choose a new id for it.`,
-  }
-}
-
-function common(envelope: Envelope, lane: Lane, budget: Budget | undefined) {
-  return {
     message_id: envelope.id,
-    status: 'accepted' as const,
+    status: 'accepted',
     to: envelope.to,
     fence: null,
     lane,
+    duplicate: before === undefined,
     sealed: 'body_enc' in envelope,
-    ...budgetLeft(budget),
+    cost_units: before === undefined ? 0 : costOf(envelope, before, after),
+    ...budgetLeft(after),
+    note:
+      before === undefined
+        ? `This message was sent before, at ${timeOf(composedAt)}, so this call sent nothing. To send the same content once more, choose a new id for it.`
+        : null,
   }
+}
+
+/** The price of a post depends on its readers, so it is measured. */
+function costOf(envelope: Envelope, before: Budget, after: Budget | undefined): number | null {
+  if (!envelope.to.startsWith('board:')) return costUnits(payloadOf(envelope).bytes, 1)
+  return after === undefined ? null : Math.max(0, after.used_units - before.used_units)
 }
 
 /** The budget after an action. Undefined if the service does not answer, because the action has succeeded in any case. */
