@@ -196,7 +196,7 @@ function describeResponse(
   const examples: [string, unknown][] = []
   if (declared?.type !== undefined) {
     const content = { schema: schemas.of(declared.schema), examples: { answer: { value: declared.example } } }
-    const headers = { ...describeHeaders(declared, schemas), ...commonHeaders(status) }
+    const headers = { ...commonHeaders(status), ...describeHeaders(declared, schemas) }
     return { description: declared.description, headers, content: { [declared.type]: content } }
   }
   if (declared !== undefined) {
