@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import type { Random } from '../../faults/workload/random.ts'
 
 /** A proxy that ends each connection after some bytes of its answers, wherever that is: in a header, a line or a character. */
-export interface CuttingProxy extends AsyncDisposable {
+interface CuttingProxy extends AsyncDisposable {
   readonly url: string
   /** The number of connections that were cut. */
   readonly cuts: number

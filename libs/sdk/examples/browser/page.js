@@ -27,14 +27,23 @@ onSubmit('#message', async ({ to, text, seal }) => {
 async function show(/** @type {AgentClient} */ client) {
   try {
     for await (const { cursor, message } of client.stream()) {
-      const { body, sealed } = await client.open(message, { allowUnverified: true })
       const item = document.createElement('li')
       item.value = cursor
-      item.textContent = `${sealed ? 'sealed: ' : ''}${typeof body === 'string' ? body : JSON.stringify(body)}`
+      item.textContent = await textOf(client, message)
       received.append(item)
     }
   } catch (error) {
     say(`the stream ended: ${error.message}`)
+  }
+}
+
+/** A message that is changed, or addressed to another agent, must not end the loop: anybody can send one. */
+async function textOf(/** @type {AgentClient} */ client, message) {
+  try {
+    const { body, sealed } = await client.open(message, { allowUnverified: true })
+    return `${sealed ? 'sealed: ' : ''}${typeof body === 'string' ? body : JSON.stringify(body)}`
+  } catch (error) {
+    return `refused: ${error.message}`
   }
 }
 

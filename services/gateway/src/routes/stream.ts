@@ -6,6 +6,8 @@ import { afterEvent, lastEventId } from '../http/query.ts'
 import type { Streams } from '../http/streams.ts'
 
 const EVENT_STREAM = 'text/event-stream'
+/** A proxy that compresses collects bytes first, unless it is told not to transform (RFC 9111). */
+const CACHE_CONTROL = 'no-store, no-transform'
 
 export interface StreamDeps {
   readonly streams: Streams
@@ -37,6 +39,11 @@ export function streamRoutes({ streams }: StreamDeps): Operation[] {
           example: EXAMPLES.stream,
           headers: {
             ...CURSOR_HEADERS,
+            'Cache-Control': {
+              schema: Type.Literal(CACHE_CONTROL),
+              description: 'Caches must not store the stream, and proxies must not compress it',
+              example: CACHE_CONTROL,
+            },
             'X-Accel-Buffering': {
               schema: Type.Literal('no'),
               description: 'Tells proxies not to buffer events',
@@ -56,8 +63,7 @@ export function streamRoutes({ streams }: StreamDeps): Operation[] {
         headers: {
           'content-type': `${EVENT_STREAM}; charset=utf-8`,
           ...cursorHeaders(ends),
-          // A proxy that compresses collects bytes first, unless it is told not to transform (RFC 9111).
-          'cache-control': 'no-store, no-transform',
+          'cache-control': CACHE_CONTROL,
           'x-accel-buffering': 'no',
         },
       }

@@ -18,7 +18,7 @@ export type Opened =
 export type Trust = Person['source'] | 'none'
 
 /** `changed`: the service shows another envelope under the id of one that this browser sent. */
-export type Refusal = 'cannot_open' | 'invalid_signature' | 'addressed_to_another' | 'changed'
+type Refusal = 'cannot_open' | 'invalid_signature' | 'addressed_to_another' | 'changed'
 
 /** The list from which a message was read. It decides to whom the message must be addressed (spec 13.5). */
 export type ReadFrom = 'mail' | 'sent' | `board:${string}`
