@@ -204,7 +204,9 @@ describe('spec 13.3: the clock', () => {
     service.meet('GET /v2/budget', { kind: 'answer', status: 502, body: HTML, headers })
     await client.me()
     await client.budget()
-    const signedAt = service.requests.slice(1).map((request) => Number(request.headers['x-svc-timestamp'] ?? NOW_SECONDS()))
+    const signedAt = service.requests
+      .slice(1)
+      .map((request) => Number(request.headers['x-svc-timestamp'] ?? NOW_SECONDS()))
     for (const seconds of signedAt) expect(Math.abs(seconds - NOW_SECONDS())).toBeLessThan(60)
     expect(warnings).toEqual([])
   })
