@@ -33,6 +33,8 @@ export interface Target {
   readonly key: string | undefined
   readonly url: string
   readonly authority: string | undefined
+  /** The name of the agent, if the profile pins it. */
+  readonly agent: string | undefined
 }
 
 /** The inputs and outputs of a command. */
@@ -82,12 +84,14 @@ export function contextOf(io: Io, command: Command): Context {
   return context
 
   function clientOf(key: AgentKey | undefined): AgentClient {
-    const { url, authority } = target
+    const { url, authority, agent } = target
     const options = {
       url,
       retry: { attempts: ATTEMPTS },
+      warn: (text: string) => out.warn(`warning: ${text}`),
       ...(authority === undefined ? {} : { authority }),
       ...(key === undefined ? {} : { key }),
+      ...(key === undefined || agent === undefined ? {} : { name: agent }),
     }
     try {
       return new AgentClient(options)
@@ -100,7 +104,7 @@ export function contextOf(io: Io, command: Command): Context {
 /**
  * The order of precedence is: `--key` and `--url`, `--profile`, the variables SVC_KEY and SVC_URL, SVC_PROFILE, the default
  * profile. The default profile is used only if no key was named, because a user who names a key wants nothing from a profile
- * but the authority that it pins for this key and this URL.
+ * but what it pins for this key and this URL: the authority, and the name of the agent.
  * @throws UsageError if a named profile does not exist.
  */
 function findTarget({ env }: Pick<Io, 'env'>, options: GlobalOptions): Target {
@@ -111,26 +115,35 @@ function findTarget({ env }: Pick<Io, 'env'>, options: GlobalOptions): Target {
   const explicitKey = options.key ?? chosen?.profile.key ?? textOf(env.SVC_KEY)
   const fallback = chosen ?? (named === undefined ? implied() : { name: named, profile: existing(named) })
   const url = options.url ?? chosen?.profile.url ?? textOf(env.SVC_URL) ?? fallback?.profile.url ?? DEFAULT_URL
+  const key = explicitKey ?? fallback?.profile.key
+  // What a profile pins belongs to its URL only.
+  const pinning = (fallback === undefined ? profilesOf(key) : [fallback.profile]).filter((profile) =>
+    isUrl(profile.url),
+  )
+  const pinned = pinning.find(({ authority }) => authority !== undefined)?.authority
+  const given = chosen === undefined ? (givenAuthority() ?? pinned) : (pinned ?? givenAuthority())
   return {
     profile: fallback?.name,
-    key: explicitKey ?? fallback?.profile.key,
+    key,
     url,
-    // The pinned authority belongs to the URL of the profile only.
-    authority: options.authority ?? (fallback === undefined ? pinnedAuthority() : authorityFor(fallback.profile)),
+    authority: options.authority ?? given,
+    agent: pinning.find((profile) => key !== undefined && resolve(profile.key) === resolve(key))?.agent,
   }
 
-  function authorityFor(profile: Profile): string | undefined {
-    return withoutSlash(profile.url) === withoutSlash(url) ? profile.authority : undefined
+  function isUrl(other: string): boolean {
+    return withoutSlash(other) === withoutSlash(url)
   }
 
-  /** The authority that the profile of a named key pins. A profile that cannot be read pins nothing. */
-  function pinnedAuthority(): string | undefined {
-    if (explicitKey === undefined) return undefined
-    return listProfiles(folder)
-      .flatMap((name) => readable(name) ?? [])
-      .filter(({ key }) => resolve(key) === resolve(explicitKey))
-      .map(authorityFor)
-      .find((authority) => authority !== undefined)
+  /** SVC_AUTHORITY belongs to SVC_URL, if both are set. */
+  function givenAuthority(): string | undefined {
+    return isUrl(textOf(env.SVC_URL) ?? url) ? textOf(env.SVC_AUTHORITY) : undefined
+  }
+
+  /** A profile that cannot be read pins nothing. */
+  function profilesOf(path: string | undefined): Profile[] {
+    if (path === undefined) return []
+    const profiles = listProfiles(folder).flatMap((name) => readable(name) ?? [])
+    return profiles.filter(({ key }) => resolve(key) === resolve(path))
   }
 
   function readable(name: string): Profile | undefined {

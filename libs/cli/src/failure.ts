@@ -48,7 +48,9 @@ export function explainFailure(error: unknown): Failure {
   if (error instanceof ApiError) return refusal(error)
   if (error instanceof OperatorNetworkError) return failure(EXIT.noAnswer, error.message, 'no_answer')
   if (error instanceof NetworkError || error instanceof AnswerError) {
-    return failure(EXIT.noAnswer, error.message, 'no_answer', NO_ANSWER_HINT)
+    const wait = error instanceof AnswerError ? error.retryAfterSeconds : undefined
+    const hint = wait === undefined ? NO_ANSWER_HINT : `try again in ${duration(wait)}`
+    return failure(EXIT.noAnswer, error.message, 'no_answer', hint)
   }
   if (error instanceof VerificationError) return failure(EXIT.notVerified, error.message, error.reason)
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error)

@@ -104,11 +104,15 @@ test('a failed command is retried; after the last attempt the message is a dead 
   expect(cleo.cursor()).toBe(2)
 })
 
-test('runs nothing for strangers, for senders not named with --verify, or for messages acknowledged by another program', async () => {
+test('runs nothing for strangers, for posts of boards that are not named, for senders not named with --verify, or for messages acknowledged by another program', async () => {
   const dan = await startListener('dan')
   await as('eve', 'keygen')
   await as('eve', 'register', 'eve')
   await quietly('eve', 'send', 'dan', 'run me')
+  // Anybody can make dan a reader of a board.
+  const board = await quietly('eve', 'boards', 'create', 'Trap')
+  await quietly('eve', 'boards', 'role', board, 'dan', 'reader')
+  await quietly('eve', 'send', `board:${board}`, 'run me')
   const done = await dan.send('done by hand')
   await quietly('dan', 'ack', done)
   const id = await dan.send('last')
@@ -120,6 +124,21 @@ test('runs nothing for strangers, for senders not named with --verify, or for me
   expect(await next.ended).toBe(0)
   expect(dan.lines()).toEqual([id])
   expect(await next.stderr).toContain('ignored, because its sender was not named')
+})
+
+test('runs for posts of the boards that are named, with the authority that this process uses', async () => {
+  const kim = await startListener('kim')
+  const boards = [await quietly('anna', 'boards', 'create', 'One'), await quietly('anna', 'boards', 'create', 'Two')]
+  const posts: string[] = []
+  for (const board of boards) {
+    await quietly('kim', 'boards', 'subscribe', board)
+    posts.push(await quietly('anna', 'send', `board:${board}`, 'news'))
+  }
+  const last = await kim.send('last')
+  const command = 'echo "$SVC_MESSAGE_ID $SVC_VERIFIED $SVC_LANE $SVC_AUTHORITY" >> "$LOG"'
+  const run = kim.listen(['--exec', command, '--board', boards[1] ?? '', '--verify', 'anna', '--count', '2'])
+  expect(await run.ended).toBe(0)
+  expect(kim.lines()).toEqual([`${posts[1]} 1 board ${system.authority}`, `${last} 1 inbox ${system.authority}`])
 })
 
 test('runs up to --jobs commands at a time, and the cursor waits for the slowest', { timeout: 120_000 }, async () => {
@@ -180,7 +199,7 @@ test('killed several times, it still finishes every message and post of the real
     await ida.send('three', '--seal'),
     await quietly('anna', 'send', `board:${board}`, 'four'),
   ]
-  const args = ['--exec', 'echo "$SVC_MESSAGE_ID" >> "$LOG"', '--attempts', '100']
+  const args = ['--exec', 'echo "$SVC_MESSAGE_ID" >> "$LOG"', '--attempts', '100', '--board', board]
   // listen-killed.test.ts kills the process at every effect.
   for (const effects of [9, 13, 17, 21]) {
     const env = { SVC_TEST_KILL_AFTER: String(effects) }
@@ -240,6 +259,8 @@ describe('--forward', () => {
     [['--forward', 'http://x', '--exec', 'true'], 'cannot be used with'],
     [['--exec', 'true', '--secret-file', 'x'], '--secret-file works only with --forward'],
     [['--exec', 'true', '--jobs', '0'], '--jobs'],
+    [['--exec', 'true', '--lane', 'board'], 'with --board <id>'],
+    [['--exec', 'true', '--board', 'x'], 'It must be the id of a board'],
   ])('%j is a usage error', async (args, sentence) => {
     expect(await as('anna', 'listen', ...args)).toMatchObject({
       exitCode: 2,

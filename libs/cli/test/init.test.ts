@@ -101,7 +101,12 @@ describe('the choice of agent and service', () => {
     await home.run('init alice')
     expect((await home.run('whoami', { env: { SVC_URL: '' } })).exitCode).toBe(0)
     const profile = JSON.parse(readFileSync(home.folder.path('config/profiles/alice.json'), 'utf8'))
-    expect(profile).toMatchObject({ url: home.service.url, authority: home.service.authority })
+    expect(profile).toMatchObject({ url: home.service.url, authority: home.service.authority, agent: 'alice' })
+    // So the service cannot give this agent the name of another, to show it that agent's messages.
+    await home.run('send alice hello')
+    const before = home.service.requests.length
+    expect((await home.run('inbox')).stdout).toContain('| hello')
+    expect(home.service.requests.slice(before).map(({ target }) => target)).toEqual(['/v2/inbox'])
     writeFileSync(
       home.folder.path('config/profiles/alice.json'),
       JSON.stringify({ ...profile, authority: 'other.example' }),
@@ -118,6 +123,9 @@ describe('the choice of agent and service', () => {
     }
     writeFileSync(home.folder.path('config/profiles/bob.json'), 'damaged')
     expect((await home.run(`whoami --key ${key}`)).stderr).toContain('signature_invalid')
+    const inherited = { SVC_URL: home.service.url, SVC_AUTHORITY: 'other.example' }
+    rmSync(home.folder.path('config/profiles/alice.json'))
+    expect((await home.run(`whoami --key ${key}`, { env: inherited })).stderr).toContain('signature_invalid')
     const unpinned = `whoami --key ${key} --authority ${home.service.authority}`
     expect((await home.run(unpinned)).exitCode).toBe(0)
   })

@@ -1,6 +1,11 @@
+import { readFileSync } from 'node:fs'
+import { AgentClient } from '@svc/sdk/client.ts'
+import { parseKey } from '@svc/sdk/keys.ts'
 import { describe, expect, test } from 'vitest'
 import type { Run } from './run.ts'
 import { idOf, startScene } from './scene.ts'
+
+type Scene = Awaited<ReturnType<typeof startScene>>
 
 describe('text of others', () => {
   test('reaches the terminal only as visible text', async () => {
@@ -129,6 +134,66 @@ describe('verification', () => {
     const id = await idOf(scene.as('alice', `send bob hello --json --seal-for ${String(carol?.pubkey)}`))
     expect((await scene.as('bob', `read ${id}`)).exitCode).toBe(4)
   })
+})
+
+describe('spec 13.5: a message that is good, but addressed to another reader', () => {
+  /** Alice sends `name` a message. The service then shows there what she wrote under its id for somebody else. */
+  async function showInstead(scene: Scene, name: string, to: string, body: string): Promise<string> {
+    const id = await idOf(scene.as('alice', `send ${name} --json`, { rest: ['hello'] }))
+    const key = parseKey(readFileSync(scene.key('alice'), 'utf8'))
+    const other = await new AgentClient({ url: scene.service.url, key }).compose({ to, body, id })
+    scene.service.tamper(id, (envelope) => Object.assign(envelope, other))
+    return id
+  }
+
+  test('is marked in lists, and refused by read, which says to whom it is addressed', async () => {
+    await using scene = await startScene('alice', 'bob', 'carol')
+    await scene.as('carol', 'policy open')
+    const id = await showInstead(scene, 'carol', 'bob', 'pay carol')
+    const { authority } = scene.service
+    for (const verify of ['', ' --verify alice']) {
+      const list = await scene.as('carol', `inbox --open${verify}`)
+      expect(list.stdout).toContain(`is addressed to bob@${authority}, not to carol@${authority}`)
+      expect(list.stdout).toContain('NOT TO BE TRUSTED')
+      expect(list.stdout).not.toContain('pay carol')
+      const read = await scene.as('carol', `read ${id}${verify} --json`)
+      expect(read).toMatchObject({ exitCode: 4, stdout: '' })
+      expect(JSON.parse(read.stderr)).toMatchObject({ error: { code: 'addressed_to_another' } })
+    }
+  })
+
+  test('is refused if this agent wrote it itself for somebody else, and it is shown in the inbox', async () => {
+    await using scene = await startScene('alice', 'bob')
+    await showInstead(scene, 'alice', 'bob', 'pay alice')
+    const list = await scene.as('alice', 'inbox')
+    expect(list.stdout).toContain('NOT TO BE TRUSTED')
+    expect(list.stdout).not.toContain('pay alice')
+  })
+
+  test('is a copy, and not verified, if this agent asks for what it sent', async () => {
+    await using scene = await startScene('alice', 'bob')
+    const id = await idOf(scene.as('alice', 'send bob --json', { rest: ['hello'] }))
+    const { stdout } = await scene.as('alice', `read ${id}`)
+    expect(stdout).toContain(`signed, by this agent, a copy of your message to bob@${scene.service.authority}\n`)
+    expect(stdout).toContain('| hello')
+    const json = await scene.as('alice', `read ${id} --json`)
+    expect(json.documents()).toMatchObject([{ opened: { body: 'hello', verified: false } }])
+  })
+
+  test('is marked if it is a post that is shown on another board', async () => {
+    await using scene = await startScene('alice')
+    const [one, two] = [await boardOf(scene), await boardOf(scene)]
+    await scene.as('alice', `send board:${one} first`)
+    await showInstead(scene, `board:${one}`, `board:${two}`, 'moved')
+    const { stdout } = await scene.as('alice', `boards feed ${one} --verify alice`)
+    expect(stdout).toContain(`signature verified, a post on board:${one}]`)
+    expect(stdout).toContain(`is addressed to board:${two}, not to board:${one}`)
+    expect(stdout).not.toContain('| moved')
+  })
+
+  async function boardOf(scene: Scene): Promise<string> {
+    return (await scene.as('alice', 'boards create News --quiet')).stdout.trim()
+  }
 })
 
 describe('lists', () => {

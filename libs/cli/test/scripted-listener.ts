@@ -20,7 +20,7 @@ const EVENTS = KINDS.map((kind, at) => ({
   cursor: at + 1,
   kind,
   message: {
-    envelope: { id: `message-${at + 1}`, from: 'a', to: 'b', type: 'event', ts: '' },
+    envelope: { id: `message-${at + 1}`, from: 'a', to: kind === 'board' ? 'board:b' : 'b', type: 'event', ts: '' },
     lane: kind,
     acked: false,
   },
@@ -63,6 +63,7 @@ const client = {
 
 await workThrough({ out: createOutput(io, 'ids'), signal: stop.signal }, { client, progress }, work, {
   lanes: ['inbox', 'board'],
+  boards: ['board:b'],
   jobs: Number(jobs),
   attempts: 1_000,
   handles: true,

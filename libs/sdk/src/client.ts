@@ -124,6 +124,11 @@ export class AgentClient {
 
   // ---- identity
 
+  /** This agent's address, `name@authority`. Read from the service once, unless `name` and `authority` were given. */
+  async address({ signal }: CallOptions = {}): Promise<string> {
+    return this.#addressOf(await this.#ownName(signal), signal)
+  }
+
   /**
    * Registers the client's key under a name. The proof of work takes about 0.25 s at the default difficulty. Idempotent
    * for one name and key. Codes: `invalid_name`, `name_taken`, `key_registered`.
@@ -450,8 +455,8 @@ export class AgentClient {
       )
     }
     const opened = await openReceived(envelope, this.key, publicKey)
-    const { to = await this.#ownName(options), signal } = options
-    assertAddressedTo(envelope, await this.#addressOf(to, signal))
+    const { to, signal } = options
+    assertAddressedTo(envelope, await (to === undefined ? this.address({ signal }) : this.#addressOf(to, signal)))
     return opened
   }
 
@@ -486,7 +491,7 @@ export class AgentClient {
   }
 
   /** The name of this client's key: the one given or registered, or the service's answer, which is read once. */
-  async #ownName({ signal }: CallOptions): Promise<string> {
+  async #ownName(signal: AbortSignal | undefined): Promise<string> {
     if (this.key === undefined && this.#name === undefined)
       throw new TypeError('a client without a key has no address: set `to` to the address that the message must have')
     if (this.#name === undefined) {

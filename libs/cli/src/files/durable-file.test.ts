@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -38,4 +38,39 @@ test.runIf(process.platform !== 'win32')('if the disk takes only a part of a sec
   const written = writeOnFullDisk('./key-file.ts', `files.writeSecretFile('${path}', 'x'.repeat(20_000))`)
   await expect(written).rejects.toThrow(`${path} cannot be written`)
   expect(readdirSync(folder)).toEqual([])
+})
+
+/** As on exFAT, on Android and on some mounts. */
+const POOR = `import fs from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+const { fsyncSync } = fs
+const refuse = (code) => { throw Object.assign(new Error(code), { code }) }
+fs.linkSync = () => refuse('EPERM')
+fs.fsyncSync = (file) => fs.fstatSync(file).isDirectory() ? refuse('EINVAL') : fsyncSync(file)
+syncBuiltinESMExports()
+`
+
+test('a file system without hard links, which cannot sync folders, is enough', async () => {
+  const folder = temporaryFolder()
+  const url = (module: string): string => JSON.stringify(new URL(module, import.meta.url).href)
+  const script = `${POOR}
+    const { writeDurably } = await import(${url('./durable-file.ts')})
+    const { writeSecretFile } = await import(${url('./key-file.ts')})
+    const { lockFolder } = await import(${url('../listen/folder-lock.ts')})
+    process.chdir(${JSON.stringify(folder)})
+    writeDurably('kept', 'one')
+    writeSecretFile('secret', 'two')
+    const told = []
+    for (const attempt of [() => writeSecretFile('secret', 'three'), () => lockFolder('state')]) {
+      using _lock = lockFolder('state')
+      try { attempt() } catch ({ message }) { told.push(message) }
+    }
+    console.log(told.join('\\n'))`
+  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script])
+  expect(stdout).toMatch(/^secret exists already and is not overwritten\nprocess \d+ already listens with state: /)
+  expect(readFileSync(join(folder, 'kept'), 'utf8')).toBe('one')
+  expect(readFileSync(join(folder, 'secret'), 'utf8')).toBe('two')
+  expect(statSync(join(folder, 'secret')).mode & 0o777).toBe(0o600)
+  expect(readdirSync(folder).toSorted()).toEqual(['kept', 'secret', 'state'])
+  expect(readdirSync(join(folder, 'state'))).toEqual([])
 })

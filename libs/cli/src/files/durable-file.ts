@@ -37,13 +37,18 @@ function write(path: string, text: string): void {
   syncFolder(folder)
 }
 
-/** Syncs the names in a folder to the disk. Windows does this by itself, and cannot open folders. */
+/** The codes of platforms and file systems that cannot sync a folder, such as Windows, Android and some mounts. */
+const CANNOT_SYNC = ['EINVAL', 'EPERM', 'EACCES', 'EISDIR', 'EBADF', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
+
+/** Syncs the names in a folder to the disk, if that is possible here. */
 export function syncFolder(folder: string): void {
-  if (process.platform === 'win32') return
-  const handle = openSync(folder, 'r')
+  let handle: number | undefined
   try {
+    handle = openSync(folder, 'r')
     fsyncSync(handle)
+  } catch (error) {
+    if (!CANNOT_SYNC.includes((error as NodeJS.ErrnoException).code ?? '')) throw error
   } finally {
-    closeSync(handle)
+    if (handle !== undefined) closeSync(handle)
   }
 }

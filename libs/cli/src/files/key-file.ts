@@ -1,16 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import {
-  closeSync,
-  constants,
-  copyFileSync,
-  fstatSync,
-  fsyncSync,
-  linkSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { closeSync, fstatSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type AgentKey, formatKey, parseKey } from '@svc/sdk/keys.ts'
 import { reasonOf, UsageError } from '../io.ts'
 
@@ -25,15 +14,8 @@ const OTHERS = 0o077
 export function writeSecretFile(path: string, text: string): void {
   const unfinished = `${path}.${randomBytes(6).toString('hex')}.new`
   try {
-    const file = openSync(unfinished, 'wx', OWNER_ALONE)
-    try {
-      // Unlike writeSync, fails if the disk takes only a part.
-      writeFileSync(file, text)
-      fsyncSync(file)
-    } finally {
-      closeSync(file)
-    }
-    publish(unfinished, path)
+    writeNew(unfinished, text)
+    if (!tryLink(unfinished, path)) writeNew(path, text)
   } catch (cause) {
     if (codeOf(cause) === 'EEXIST') throw new UsageError(`${path} exists already and is not overwritten`, { cause })
     throw new UsageError(`${path} cannot be written: ${reasonOf(cause)}`, { cause })
@@ -42,14 +24,27 @@ export function writeSecretFile(path: string, text: string): void {
   }
 }
 
-/** Gives a finished file its final name. A link never replaces another file. */
-function publish(unfinished: string, path: string): void {
+function writeNew(path: string, text: string): void {
+  const file = openSync(path, 'wx', OWNER_ALONE)
+  try {
+    // Unlike writeSync, fails if the disk takes only a part.
+    writeFileSync(file, text, { flush: true })
+  } catch (error) {
+    rmSync(path, { force: true })
+    throw error
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** Gives a finished file its final name. A link never replaces another file. @returns false if there are no links here. */
+function tryLink(unfinished: string, path: string): boolean {
   try {
     linkSync(unfinished, path)
+    return true
   } catch (error) {
     if (codeOf(error) === 'EEXIST' || codeOf(error) === 'ENOENT') throw error
-    // Some file systems do not support links.
-    copyFileSync(unfinished, path, constants.COPYFILE_EXCL)
+    return false
   }
 }
 

@@ -13,6 +13,8 @@ export interface Profile {
   readonly url: string
   /** The authority that `svc init` found at the URL. It is pinned: signatures name it from then on. */
   readonly authority?: string
+  /** The name under which `svc init` registered the key. Messages for another name are not verified. */
+  readonly agent?: string
 }
 
 const PROFILE_NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
@@ -30,11 +32,17 @@ export function findProfile(folder: string, name: string): Profile | undefined {
   const text = readIfThere(path)
   if (text === undefined) return undefined
   const value = parse(text)
-  const { key, url, authority } = value ?? {}
-  if (typeof key !== 'string' || typeof url !== 'string' || !['string', 'undefined'].includes(typeof authority)) {
+  const { key, url, authority, agent } = value ?? {}
+  const isPinned = [authority, agent].every((pin) => pin === undefined || typeof pin === 'string')
+  if (typeof key !== 'string' || typeof url !== 'string' || !isPinned) {
     throw new UsageError(`${path} is not a profile: it must have "key" and "url"; svc init creates profiles`)
   }
-  return { key, url, ...(typeof authority === 'string' ? { authority } : {}) }
+  return {
+    key,
+    url,
+    ...(typeof authority === 'string' ? { authority } : {}),
+    ...(typeof agent === 'string' ? { agent } : {}),
+  }
 }
 
 export function listProfiles(folder: string): string[] {

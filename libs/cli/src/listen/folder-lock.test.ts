@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -22,13 +22,18 @@ test.each([
   // Only Linux tells when a process started.
   ...(process.platform === 'linux' ? [['of an earlier process with this id', `${process.pid} boot 1\n`] as const] : []),
   ['that is damaged', ''],
+  ['that is empty', undefined],
 ] as const)('a lock %s is void', (_, text) => {
-  writeFileSync(join(folder, 'lock'), text)
-  using _lock = lockFolder(folder)
-  expect(readFileSync(join(folder, 'lock'), 'utf8')).toContain(String(process.pid))
+  mkdirSync(join(folder, 'locked'))
+  if (text !== undefined) writeFileSync(join(folder, 'locked/holder'), text)
+  {
+    using _lock = lockFolder(folder)
+    expect(readFileSync(join(folder, 'locked/holder'), 'utf8')).toContain(String(process.pid))
+  }
+  expect(readdirSync(folder)).toEqual([])
 })
 
 test('the error for a folder that is not writable is one sentence', () => {
   writeFileSync(join(folder, 'file'), '')
-  expect(() => lockFolder(join(folder, 'file/folder'))).toThrow('cannot be written to: not a directory')
+  expect(() => lockFolder(join(folder, 'file/folder'))).toThrow('cannot be locked: not a directory')
 })

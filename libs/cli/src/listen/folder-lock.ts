@@ -1,50 +1,54 @@
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { reasonOf, UsageError } from '../io.ts'
 
 const FOLDER_OF_OWNER = 0o700
 const OWNER_ALONE = 0o600
+/** In the folder that is the lock. */
+const HOLDER = 'holder'
 
 /**
- * Locks a folder for this process. The lock is a file with the holder's process id and start time. It becomes void when that
- * process ends, for whatever reason.
+ * Locks a folder for this process. The lock is a folder with a file in it, which has the holder's process id and start time.
+ * It becomes void when that process ends, for whatever reason.
  * @throws UsageError if another process has the folder, or the folder is not writable.
  */
 export function lockFolder(folder: string): Disposable {
-  const lock = join(folder, 'lock')
+  const lock = join(folder, 'locked')
   const mine = `${lock}.${process.pid}`
   const content = `${process.pid} ${startOf(process.pid)}\n`
   try {
-    mkdirSync(folder, { recursive: true, mode: FOLDER_OF_OWNER })
-    writeFileSync(mine, content, { mode: OWNER_ALONE })
+    mkdirSync(mine, { recursive: true, mode: FOLDER_OF_OWNER })
+    writeFileSync(join(mine, HOLDER), content, { mode: OWNER_ALONE })
+    while (!tryRename(mine, lock)) clearStale(lock, folder)
   } catch (cause) {
-    throw new UsageError(`${folder} cannot be written to: ${reasonOf(cause)}`, { cause })
-  }
-  try {
-    while (!tryLink(mine, lock)) clearStale(lock, folder)
+    if (cause instanceof UsageError) throw cause
+    throw new UsageError(`${folder} cannot be locked: ${reasonOf(cause)}`, { cause })
   } finally {
-    rmSync(mine, { force: true })
+    rmSync(mine, { recursive: true, force: true })
   }
   return {
     [Symbol.dispose]: () => {
-      if (read(lock) === content) rmSync(lock, { force: true })
+      if (holderOf(lock) !== content) return
+      // Renamed first, because an empty folder would be a lock that anybody may take.
+      renameSync(lock, mine)
+      rmSync(mine, { recursive: true, force: true })
     },
   }
 }
 
-/** Creating a link is atomic, and never replaces another file. */
-function tryLink(from: string, to: string): boolean {
+/** Atomic, and never replaces a folder that has a file. Not every file system has hard links, which could do that with files. */
+function tryRename(from: string, to: string): boolean {
   try {
-    linkSync(from, to)
+    renameSync(from, to)
     return true
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') return false
+    if (['ENOTEMPTY', 'EEXIST'].includes(codeOf(error) ?? '') || existsSync(to)) return false
     throw error
   }
 }
 
 function clearStale(lock: string, folder: string): void {
-  const holder = read(lock)
+  const holder = holderOf(lock)
   if (holder === undefined) return
   const [pid = '', ...start] = holder.trim().split(' ')
   if (isAlive(Number(pid), start.join(' '))) {
@@ -53,14 +57,25 @@ function clearStale(lock: string, folder: string): void {
   // Rename it instead of removing it, because only one process can succeed. If another process has taken the lock
   // meanwhile, put it back.
   const moved = `${lock}.stale.${process.pid}`
+  rmSync(moved, { recursive: true, force: true })
   try {
     renameSync(lock, moved)
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return
     throw error
   }
-  if (read(moved) !== holder) tryLink(moved, lock)
-  rmSync(moved, { force: true })
+  if (holderOf(moved) !== holder) tryRename(moved, lock)
+  rmSync(moved, { recursive: true, force: true })
+}
+
+/** Undefined if nobody holds the lock. */
+function holderOf(lock: string): string | undefined {
+  try {
+    return readFileSync(join(lock, HOLDER), 'utf8')
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw error
+  }
 }
 
 function isAlive(pid: number, start: string): boolean {

@@ -4,10 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Event } from '@svc/contracts/resources.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import { AnswerError, ApiError, EventGapError, NetworkError } from '@svc/sdk/errors.ts'
+import { askedSecondsOf } from '@svc/sdk/http/retry.ts'
 import type { Opened } from '@svc/sdk/messages/open.ts'
 import type { Context } from '../context.ts'
 import { writeDurably } from '../files/durable-file.ts'
-import { readMessage, verdict } from '../output/received.ts'
+import { boardOf, readMessage, verdict } from '../output/received.ts'
 import type { Progress } from './progress.ts'
 
 /** The outcome of one attempt. */
@@ -25,6 +26,8 @@ export interface Work {
 
 export interface WorkOptions {
   readonly lanes: readonly Event['kind'][]
+  /** The boards whose posts are wanted, as `board:<id>`. Any agent can make another one the reader of its board. */
+  readonly boards: readonly string[]
   /** The most events that are processed at the same time. 1 keeps their order. */
   readonly jobs: number
   /** Attempts for each event before it becomes a dead letter. */
@@ -40,6 +43,8 @@ export interface WorkOptions {
 
 const BASE_DELAY_MS = 1_000
 const MAX_DELAY_MS = 60_000
+/** A longer `Retry-After` is not obeyed, so that a false one cannot stop the listener. */
+const MAX_ASKED_MS = 3_600_000
 
 export async function workThrough(
   { out, signal: interrupted }: Pick<Context, 'out' | 'signal'>,
@@ -47,7 +52,7 @@ export async function workThrough(
   work: Work,
   options: WorkOptions,
 ): Promise<void> {
-  const { lanes, jobs, attempts, count } = options
+  const { lanes, boards, jobs, attempts, count } = options
   const underWay = new Set<Promise<void>>()
   const broken = new AbortController()
   const signal = AbortSignal.any([interrupted, broken.signal])
@@ -100,6 +105,7 @@ export async function workThrough(
 
   function isWanted({ kind, message }: Event): boolean {
     if (!lanes.includes(kind)) return false
+    if (kind === 'board' && !boards.includes(message.envelope.to)) return false
     // Another program of this agent has acknowledged the message, so the message is finished.
     return !(options.handles && message.acked)
   }
@@ -129,7 +135,7 @@ export async function workThrough(
 
   /** @returns null if there is nothing more to do for the event. */
   async function open(event: Event): Promise<Opened | null> {
-    const reading = await readMessage(client, event.message, true)
+    const reading = await readMessage(client, event.message, { allowUnverified: true, board: boardOf(event.message) })
     if ('error' in reading) {
       bury(event, 0, { reason: verdict(reading) })
       return null
@@ -167,7 +173,7 @@ export async function workThrough(
         out.note(
           `${cursor} ${message.envelope.id}: acknowledging it failed and is retried: ${(error as Error).message}`,
         )
-        await pause(attempt)
+        await pause(attempt, error)
         if (signal.aborted) return false
       }
     }
@@ -183,8 +189,10 @@ export async function workThrough(
     out.warn(`${cursor} ${idOf(event)}: given up (${reason}), saved to ${path}`)
   }
 
-  async function pause(attempt: number): Promise<void> {
-    const delayMs = Math.min(MAX_DELAY_MS, BASE_DELAY_MS * 2 ** (attempt - 1))
+  /** @param failure of the service, which may ask for a longer wait. */
+  async function pause(attempt: number, failure?: unknown): Promise<void> {
+    const ownMs = Math.min(MAX_DELAY_MS, BASE_DELAY_MS * 2 ** (attempt - 1))
+    const delayMs = Math.max(ownMs, Math.min(askedSecondsOf(failure) * 1_000, MAX_ASKED_MS))
     await sleep(delayMs, undefined, { signal }).catch(() => undefined)
   }
 }

@@ -16,6 +16,8 @@ export interface ReadingOptions {
 export interface Reader {
   readonly client: AgentClient
   readonly senders: KnownSenders
+  /** `board:<id>`, for the posts of a board. If absent, messages must be for this agent. */
+  readonly board?: string
 }
 
 /** Shown instead of the body of a message that was not opened. */
@@ -27,7 +29,7 @@ const PREVIEW_CHARACTERS = 300
 /** Prints a message of a list: one line of facts, the result of the signature check, and the beginning of the body. */
 export async function showInList(
   { out }: Context,
-  { client, senders }: Reader,
+  { client, senders, board }: Reader,
   message: Message,
   { open = false, verify }: ReadingOptions,
 ): Promise<void> {
@@ -37,7 +39,7 @@ export async function showInList(
     out.print(message, [line, SEALED], message.envelope.id)
     return
   }
-  const reading = await readMessage(client, message, true)
+  const reading = await readMessage(client, message, { allowUnverified: true, board })
   const document = open || verify.length > 0 ? { ...message, opened: readingJson(reading) } : message
   const preview = 'error' in reading ? [] : out.quote(shortened(readingText(reading), PREVIEW_CHARACTERS))
   const checked = 'error' in reading || open || verify.length > 0 ? [verdictLine(reading)] : []

@@ -37,15 +37,49 @@ export async function learnSenders(
 }
 
 /** The result of opening a message. Lists also show messages that could not be opened. */
-type Reading = { readonly opened: Opened } | { readonly error: VerificationError }
+type Reading =
+  | {
+      readonly opened: Opened
+      /** What it is, if it is not a message for this agent: a post on a board, or a copy of what this agent sent. */
+      readonly kind?: string
+      readonly isCopy?: boolean
+    }
+  | { readonly error: VerificationError }
 
-export async function readMessage(client: AgentClient, message: Message, allowUnverified: boolean): Promise<Reading> {
+interface ReadOptions {
+  readonly allowUnverified: boolean
+  /** `board:<id>` of the board that a post was read from. If absent, the message must be for this agent. */
+  readonly board?: string | undefined
+}
+
+export async function readMessage(
+  client: AgentClient,
+  message: Message,
+  { allowUnverified, board }: ReadOptions,
+): Promise<Reading> {
   try {
-    return { opened: await client.open(message, { allowUnverified }) }
+    const opened = await client.open(message, { allowUnverified, to: board })
+    return board === undefined ? { opened } : { opened, kind: `a post on ${board}` }
   } catch (error) {
     if (error instanceof VerificationError) return { error }
     throw error
   }
+}
+
+/** Reads a message that the user asked for by its id: also a copy of one that this agent sent to another. */
+export async function readNamed(client: AgentClient, message: Message, allowUnverified: boolean): Promise<Reading> {
+  const { from, to } = message.envelope
+  const reading = await readMessage(client, message, { allowUnverified, board: boardOf(message) })
+  const isCopy = 'error' in reading && reading.error.reason === 'addressed_to_another' && from === client.key?.agentId
+  if (!isCopy) return reading
+  // Only this agent can have signed it. It is still no message to this agent, so it does not count as verified.
+  const opened = await client.open(message, { to })
+  return { opened: { ...opened, verified: false }, kind: `a copy of your message to ${to}`, isCopy }
+}
+
+/** The board of a post that came as an event or was asked for by its id. Only its `to` says which one. */
+export function boardOf({ lane, envelope: { to } }: Message): string | undefined {
+  return lane === 'board' && to.startsWith('board:') ? to : undefined
 }
 
 /** The member `opened` that `--json` adds to a message. */
@@ -57,8 +91,13 @@ export function readingJson(reading: Reading): object {
 /** One line about the seal and the signature of a message. */
 export function verdict(reading: Reading): string {
   if ('error' in reading) return `NOT TO BE TRUSTED: ${reading.error.message}`
-  const { sealed, verified } = reading.opened
-  return `${sealed ? 'sealed' : 'signed'}, ${verified ? 'signature verified' : 'sender according to the service, signature not checked (--verify)'}`
+  const { opened, kind, isCopy = false } = reading
+  const parts = [opened.sealed ? 'sealed' : 'signed', isCopy ? 'by this agent' : signatureOf(opened)]
+  return [...parts, ...(kind === undefined ? [] : [kind])].join(', ')
+}
+
+function signatureOf({ verified }: Opened): string {
+  return verified ? 'signature verified' : 'sender according to the service, signature not checked (--verify)'
 }
 
 /** `verdict` as a line below its message. */

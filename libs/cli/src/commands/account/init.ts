@@ -36,7 +36,12 @@ Examples:
     .action(
       async (given: string | undefined, { default: asDefault = false }: { default?: boolean }, command: Command) => {
         // `contextOf` does not work here, because the named profile does not exist yet.
-        const { key, url, profile, authority } = command.optsWithGlobals<GlobalOptions>()
+        const {
+          key,
+          url,
+          profile,
+          authority = io.env.SVC_AUTHORITY || undefined,
+        } = command.optsWithGlobals<GlobalOptions>()
         const out = outputOf(io, command)
         const { signal } = io
         const name = given ?? (await askForName(io))
@@ -45,11 +50,12 @@ Examples:
         const target = placeFor(folder, made)
         const agentKey = findOrMakeKey(target.key, out)
         const pinned = authority === undefined ? {} : { authority }
-        const client = clientOf({ url: target.url, key: agentKey, ...pinned })
+        const warn = (text: string): void => out.warn(`warning: ${text}`)
+        const client = clientOf({ url: target.url, key: agentKey, warn, ...pinned })
         const bar = createProgressBar(io)
         const onProgress = out.json ? undefined : bar.update
         const registered = await client.register(name, { signal, onProgress }).finally(() => bar.clear())
-        saveProfile(folder, made.name, { ...target, authority: await client.authority({ signal }) })
+        saveProfile(folder, made.name, { ...target, authority: await client.authority({ signal }), agent: name })
         const first = defaultProfile(folder) === undefined
         if (first || asDefault) setDefaultProfile(folder, made.name)
         const isDefault = defaultProfile(folder) === made.name

@@ -156,7 +156,8 @@ Examples:
         after: options.after,
         signal: context.signal,
       })
-      const show = (post: Message) => showInList(context, { client: reader, senders }, post, options)
+      const show = (post: Message) =>
+        showInList(context, { client: reader, senders, board: `board:${id}` }, post, options)
       await printPages(context, listing, { all: options.all, show, nothing: 'no posts' })
     },
   )

@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path'
 import type { Event } from '@svc/contracts/resources.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import { ApiError, EventGapError } from '@svc/sdk/errors.ts'
-import { type Command, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { wholeNumber } from '../../arguments.ts'
 import { type Context, contextOf } from '../../context.ts'
 import { stateFolder } from '../../files/places.ts'
@@ -13,6 +13,7 @@ import { messageLine, shortened, shortId } from '../../output/format.ts'
 import { type Reader, type ReadingOptions, SEALED } from '../../output/message-list.ts'
 import {
   addVerifyOption,
+  boardOf,
   type KnownSenders,
   learnSenders,
   readingJson,
@@ -32,7 +33,8 @@ interface ListenOptions extends ReadingOptions {
   readonly attempts: number
   readonly timeout: number
   readonly stdin: 'body' | 'event'
-  readonly lane?: Event['kind'][]
+  readonly lane?: readonly Event['kind'][]
+  readonly board: string[]
   readonly state?: string
   readonly deadLetters?: string
 }
@@ -40,8 +42,9 @@ interface ListenOptions extends ReadingOptions {
 /** At most this many characters of a body are shown. svc read shows all. */
 const PREVIEW_CHARACTERS = 300
 const LANES: readonly Event['kind'][] = ['inbox', 'requests', 'board']
-/** Without requests, so that a stranger cannot make a command run. */
-const DEFAULT_LANES: readonly Event['kind'][] = ['inbox', 'board']
+/** Without requests and posts: a stranger can send a request, and can make this agent a reader of its own board. */
+const DEFAULT_LANES: readonly Event['kind'][] = ['inbox']
+const BOARD = /^board:[a-z0-9]{20,40}$/
 const MAX_JOBS = 64
 const DEFAULT_TIMEOUT_SECONDS = 600
 
@@ -60,7 +63,8 @@ SVC_MESSAGE_ID, SVC_FROM, SVC_FROM_NAME, SVC_VERIFIED, SVC_SEALED, SVC_TO, SVC_T
 SVC_LANE, SVC_CURSOR, SVC_ACCEPTED_AT and SVC_ATTEMPT. If the command exits with 0, the message is acknowledged. Otherwise
 it is retried, and after --attempts it becomes a file in the folder of dead letters. The progress is on the disk, so the
 next svc listen continues where this one ended. If svc or the machine is killed, the command may run twice for a message:
-let it check SVC_MESSAGE_ID. Requests of strangers run nothing without --lane requests.
+let it check SVC_MESSAGE_ID. Requests of strangers run nothing without --lane requests, and posts run nothing without
+--board: any agent can make yours a reader of its board.
 
 --forward posts each message to a URL like the service's webhook, for local development. --secret-file signs the requests.
 
@@ -69,6 +73,7 @@ Examples:
   svc listen --key bob.key --after 17 --open --json
   svc listen --key bob.key --exec './handle.sh' --verify alice
   svc listen --key bob.key --exec 'jq .task' --jobs 4 --dead-letters ./dead
+  svc listen --key bob.key --exec './news.sh' --board <id> --verify alice
   svc listen --key bob.key --forward http://127.0.0.1:3000/hook --secret-file bob.secret`,
     )
     .option('--after <cursor>', 'start after this cursor', wholeNumber(0, Number.MAX_SAFE_INTEGER))
@@ -96,8 +101,9 @@ Examples:
         .default('body'),
     )
     .addOption(
-      new Option('--lane <lane...>', 'with --exec: the events to process (default: inbox and board)').choices(LANES),
+      new Option('--lane <lane...>', 'with --exec: the events to process (default: inbox, and --board)').choices(LANES),
     )
+    .option('--board <id>', 'with --exec: also process posts of this board; may be repeated', collectBoard, [])
     .option('--state <folder>', 'where --exec and --forward keep their progress; default: a folder per agent')
     .option('--dead-letters <folder>', 'where failed messages are saved; default: in the folder of --state')
   addVerifyOption(command).action(async (options: ListenOptions, command: Command) => {
@@ -161,7 +167,7 @@ async function show(
     out.print(event, [line, SEALED], id)
     return
   }
-  const reading = await readMessage(client, message, true)
+  const reading = await readMessage(client, message, { allowUnverified: true, board: boardOf(message) })
   const isChecked = open || verify.length > 0
   const document = isChecked ? { ...event, opened: readingJson(reading) } : event
   const preview = 'error' in reading ? [] : out.quote(shortened(readingText(reading), PREVIEW_CHARACTERS))
@@ -182,16 +188,19 @@ async function handle(
   const { workThrough } = await import('../../listen/work.ts')
   const { agentId } = context.key()
   const authority = await client.authority({ signal })
+  // Now, because a failure while a message is handled would end the listener.
+  if (options.exec !== undefined) await client.address({ signal })
   const kind = options.exec === undefined ? 'forward' : 'exec'
   const place = join(stateFolder(io.env), 'listen', `${agentId}@${authority.replaceAll(':', '_')}`, kind)
   const folder = resolve(options.state ?? place)
-  const work = await workOf(context, senders, options, agentId)
+  const work = await workOf(context, senders, options, { agentId, authority })
   using _lock = lockFolder(folder)
   const begin = async (): Promise<number> => options.after ?? (await client.latestCursor({ signal }))
   const progress = await openProgress(folder, { agentId, authority }, begin)
   out.note(`listening after cursor ${progress.cursor}, saved in ${folder}`)
   const workOptions: WorkOptions = {
-    lanes: kind === 'forward' ? ['inbox'] : (options.lane ?? DEFAULT_LANES),
+    lanes: kind === 'forward' ? DEFAULT_LANES : lanesOf(options),
+    boards: options.board,
     jobs: options.jobs,
     attempts: options.attempts,
     handles: kind === 'exec',
@@ -206,13 +215,13 @@ async function workOf(
   context: Context,
   senders: KnownSenders,
   { exec, forward, secretFile, stdin, timeout }: ListenOptions,
-  owner: string,
+  { agentId, authority }: { agentId: string; authority: string },
 ): Promise<Work> {
   const { io, target } = context
   if (exec !== undefined) {
     if (secretFile !== undefined) throw new UsageError('--secret-file works only with --forward')
     const { createCommandWork } = await import('../../listen/run-command.ts')
-    const env = { SVC_KEY: resolve(context.keyPath()), SVC_URL: target.url }
+    const env = { SVC_KEY: resolve(context.keyPath()), SVC_URL: target.url, SVC_AUTHORITY: authority }
     const timeoutMs = timeout === 0 ? undefined : timeout * 1_000
     return createCommandWork(io, { command: exec, input: stdin, timeoutMs, senders, env })
   }
@@ -222,5 +231,17 @@ async function workOf(
   }
   const secret = secretFile === undefined ? undefined : readSecretFile(secretFile, context.out)
   const { createForwardWork } = await import('../../listen/forward.ts')
-  return createForwardWork({ url, secret, owner })
+  return createForwardWork({ url, secret, owner: agentId })
+}
+
+function lanesOf({ lane = DEFAULT_LANES, board }: ListenOptions): readonly Event['kind'][] {
+  if (board.length > 0) return [...lane, 'board']
+  if (!lane.includes('board')) return lane
+  throw new UsageError('name the boards whose posts are processed with --board <id>: any agent can make yours a reader')
+}
+
+function collectBoard(value: string, earlier: string[]): string[] {
+  const address = value.startsWith('board:') ? value : `board:${value}`
+  if (!BOARD.test(address)) throw new InvalidArgumentError('It must be the id of a board.')
+  return [...earlier, address]
 }

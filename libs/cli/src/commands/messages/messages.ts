@@ -13,7 +13,7 @@ import {
   learnSenders,
   readingJson,
   readingText,
-  readMessage,
+  readNamed,
   verdict,
 } from '../../output/received.ts'
 
@@ -70,7 +70,7 @@ export function addRead(program: Command, io: Io): void {
     .description('show one message in full; opens sealed messages')
     .addHelpText(
       'after',
-      '\nExits with 4 if the message cannot be opened, or was not signed by its sender. With --verify it also exits with 4 if\nthe message is from any other sender.\n\nExamples:\n  svc read <id> --key bob.key\n  svc read <id> --key bob.key --verify alice',
+      '\nExits with 4 if the message cannot be opened, was not signed by its sender, or is for somebody else. With --verify it also exits with 4 if\nthe message is from any other sender.\n\nExamples:\n  svc read <id> --key bob.key\n  svc read <id> --key bob.key --verify alice',
     )
   addVerifyOption(command).action(async (id: string, { verify }: { verify: string[] }, command: Command) => {
     const context = contextOf(io, command)
@@ -78,7 +78,7 @@ export function addRead(program: Command, io: Io): void {
     const senders = await learnSenders(context, agent, verify)
     const message = await agent.message(id, { signal: context.signal })
     // A user who names a sender wants only messages of that sender.
-    const reading = await readMessage(agent, message, verify.length === 0)
+    const reading = await readNamed(agent, message, verify.length === 0)
     if ('error' in reading) throw reading.error
     const lines = [
       ...columns({ ...headOf(message, senders), checked: verdict(reading) }),
