@@ -102,15 +102,15 @@ test('waits at least for Retry-After, and its own waits grow', async () => {
 describe.each([429, 502, 503, 504])("spec 13.2: the Retry-After of a proxy's %i counts", (status) => {
   const inDate = (seconds: number) => new Date(Date.now() + seconds * 1_000).toUTCString()
   test.each([
-    ['seconds', '20', HTML],
-    ['a date', inDate(22), HTML],
-    ['seconds of an answer in the form of the API', '20', '{"error":{"code":"overloaded","message":"x"}}'],
-    ['seconds of an answer without a body', '20', ''],
+    ['seconds', () => '20', HTML],
+    ['a date', () => inDate(22), HTML],
+    ['seconds of an answer in the form of the API', () => '20', '{"error":{"code":"overloaded","message":"x"}}'],
+    ['seconds of an answer without a body', () => '20', ''],
   ])('%s', async (_, value, body) => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     waits.length = 0
-    service.meet('GET /v2/me', { kind: 'answer', status, body, headers: { 'retry-after': value } })
+    service.meet('GET /v2/me', { kind: 'answer', status, body, headers: { 'retry-after': value() } })
     await alice.me()
     expect(waits).toHaveLength(1)
     expect(waits[0]).toBeGreaterThanOrEqual(18_000)

@@ -125,7 +125,6 @@ const WITHOUT_MESSAGING = [
   'GET /v2/boards',
   'GET /v2/boards/{board}',
   'GET /v2/boards/{board}/members',
-  'PUT /v2/boards/{board}/members/{agent}',
   'GET /v2/webhook',
   'DELETE /v2/webhook',
 ]
