@@ -58,6 +58,10 @@ import { type RegisterOptions, register } from './register.ts'
 
 const DEFAULT_TIMEOUT_MS = 10_000
 const SIGNATURE_VERSION = 'SVC1'
+// One sentence instead of a failure somewhere below. Node before 20 and Safari before 16.4 lack this method.
+if (!('isWellFormed' in String.prototype))
+  throw new Error('this platform is too old for the SDK, which needs Node 22 or later, or a browser of 2024 or later')
+
 /** A recipient with this prefix is a board. Names of agents have no colon. */
 const BOARD_PREFIX = 'board:'
 

@@ -1,5 +1,5 @@
 // Registers an agent, shows its incoming messages, and sends. Bundle it for a browser, e.g. `npx rolldown page.js --file out/page.js`.
-import { AgentClient, formatKey, generateKey, parseKey } from '@svc/sdk'
+import { AgentClient, formatKey, generateKey, parseKey, VerificationError } from '@svc/sdk'
 
 /** @type {AgentClient | undefined} */
 let client
@@ -27,14 +27,23 @@ onSubmit('#message', async ({ to, text, seal }) => {
 async function show(/** @type {AgentClient} */ client) {
   try {
     for await (const { cursor, message } of client.stream()) {
-      const { body, sealed } = await client.open(message, { allowUnverified: true })
       const item = document.createElement('li')
       item.value = cursor
-      item.textContent = `${sealed ? 'sealed: ' : ''}${typeof body === 'string' ? body : JSON.stringify(body)}`
+      item.textContent = await textOf(client, message)
       received.append(item)
     }
   } catch (error) {
     say(`the stream ended: ${error.message}`)
+  }
+}
+
+async function textOf(/** @type {AgentClient} */ client, message) {
+  try {
+    const { body, sealed } = await client.open(message, { allowUnverified: true })
+    return `${sealed ? 'sealed: ' : ''}${typeof body === 'string' ? body : JSON.stringify(body)}`
+  } catch (error) {
+    if (error instanceof VerificationError) return `not shown: ${error.message}`
+    throw error
   }
 }
 
