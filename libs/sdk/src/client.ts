@@ -23,6 +23,7 @@ import type {
   Webhook,
   WebhookState,
 } from '@svc/contracts/resources.ts'
+import { isAgentId } from '@svc/svc1/agent-id.ts'
 import { AnswerError, ApiError, VerificationError } from './errors.ts'
 import { createEventListing, type EventListing, type EventOptions } from './events/event-listing.ts'
 import { readEventStream, type StreamOptions } from './events/event-stream.ts'
@@ -522,6 +523,10 @@ export class AgentClient {
 
   async #senderKey({ from }: Envelope, { sender, signal }: OpenOptions): Promise<Uint8Array | undefined> {
     if (sender === undefined) return this.#keys.find(from)
+    if (isAgentId(sender))
+      throw new TypeError(
+        '`sender` is an agent id, and the service finds keys only by name: give the name or the public key',
+      )
     return publicKeyOf(sender.includes(':') ? sender : (await this.lookup(sender, { signal })).pubkey)
   }
 
