@@ -30,6 +30,7 @@ const TARGET = 'es2022'
 interface Manifest {
   readonly name: string
   readonly version: string
+  readonly engines?: { readonly node?: string }
   readonly dependencies?: Record<string, string>
 }
 
@@ -56,6 +57,7 @@ export function buildPackage(published: Published, folder: string): Built {
       [...sources.keys()].map((module) => module.split('/')[0] ?? ''),
       importedPackages(sources.values()),
       join(staging, 'node_modules'),
+      published.engines,
     )
     compile(staging, published, declarations)
     nameModules(join(staging, 'dist'))
@@ -69,18 +71,31 @@ export function buildPackage(published: Published, folder: string): Built {
   }
 }
 
-/** Links packages from the libs that declare them. @returns the versions to depend on. */
-function linkDependencies(libs: string[], names: string[], folder: string): Record<string, string> {
+/**
+ * Links packages from the libs that declare them.
+ * @returns the versions to depend on.
+ * @throws Error if one needs a newer Node than `engines` of this package.
+ */
+function linkDependencies(libs: string[], names: string[], folder: string, engines: string): Record<string, string> {
   const versions: Record<string, string> = {}
   for (const name of names) {
     const declaring = libs.find((lib) => readManifest(join(LIBS, lib)).dependencies?.[name] !== undefined)
     if (declaring === undefined) throw new Error(`${name} is imported, but no lib of the package depends on it`)
     const target = join(LIBS, declaring, 'node_modules', name)
-    versions[name] = `^${readManifest(target).version}`
+    const { version, engines: { node = '>=0' } = {} } = readManifest(target)
+    if (floorOf(node) > floorOf(engines)) throw new Error(`${name} needs Node ${node}, but the package says ${engines}`)
+    versions[name] = `^${version}`
     mkdirSync(dirname(join(folder, name)), { recursive: true })
     symlinkSync(target, join(folder, name), 'dir')
   }
   return versions
+}
+
+/** `>=22.12` as a number. Every dependency writes its range in this form. */
+function floorOf(range: string): number {
+  const [, major, minor = '0'] = /^>= ?(\d+)(?:\.(\d+))?(?:\.\d+)?$/.exec(range) ?? []
+  if (major === undefined) throw new Error(`the range ${range} of Node is not of the form >=22.12`)
+  return Number(major) * 1_000 + Number(minor)
 }
 
 function compile(staging: string, { browser, exports, bin }: Published, declarations: string[]): void {

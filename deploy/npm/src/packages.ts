@@ -32,7 +32,7 @@ export const PACKAGES: readonly Published[] = [
     folder: 'libs/sdk',
     exports: { '.': '@svc/sdk/public-api' },
     bin: {},
-    engines: '>=20.19',
+    engines: '>=22',
     browser: true,
   },
   {

@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { buildPackage } from '@svc/npm/build.ts'
 import { PACKAGES } from '@svc/npm/packages.ts'
 import { startFakeService } from '@svc/sdk/test/fake-service.ts'
 import { ONE_OF_EACH, startSystem, type TestSystem } from '@svc/test/support/system/system.ts'
@@ -88,6 +89,12 @@ describe('content of the packages', () => {
     }
   })
 
+  test('a package must ask for the Node that its dependencies need', () => {
+    const [sdk] = PACKAGES.filter(({ folder }) => folder === 'libs/sdk')
+    const build = () => buildPackage({ ...(sdk ?? expect.unreachable()), engines: '>=20.19' }, join(folder.path, 'old'))
+    expect(build).toThrow('canonicalize needs Node >=22, but the package says >=20.19')
+  })
+
   test('the SDK imports nothing of Node', () => {
     const sdk = packageOf('libs/sdk')
     for (const file of sdk.files.filter((one) => /\.(js|d\.ts)$/.test(one))) {
@@ -165,6 +172,22 @@ describe.runIf(online)('installed with only npm', { timeout: 600_000 }, () => {
     const { stdout } = await run('bash', ['--norc', '-e', '-c', script], { env, cwd: place })
     expect(stdout).toMatch(/\[sealed, signature verified\]\n {4}\| for bob-\d+ alone\nunits used/)
     expect((await run('svc', ['--help'], { env, cwd: place })).stdout).not.toContain('admin <')
+  })
+
+  test('under an old Node, svc and the SDK say in one sentence which Node they need', async () => {
+    const node = await findNode('18')
+    const failing = (...args: string[]) =>
+      run(node, args).then(
+        () => expect.fail('it ran'),
+        ({ code, stderr }: { code: number; stderr: string }) => ({ code, stderr }),
+      )
+    const svc = join(home, 'node_modules/.bin/svc')
+    const { code, stderr } = await failing(svc, '--help')
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/^svc: svc needs Node 22\.12 or later, and this is Node 18\.[^\n]*\n$/)
+    expect((await failing(writeProgram(home), 'http://127.0.0.1:9')).stderr).toContain(
+      'Error: this platform is too old for the SDK, which needs Node 22 or later',
+    )
   })
 
   test('npx runs the tarball of svc, as the guide configures a client of the Model Context Protocol', async () => {

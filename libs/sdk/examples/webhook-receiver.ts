@@ -7,7 +7,7 @@ const bob = new AgentClient({ url, key: parseKey(readFileSync('bob.key', 'utf8')
 const handler = createWebhookHandler({
   secret: readFileSync('bob.secret', 'utf8').trim(),
   async onMessage({ envelope }) {
-    const { body } = await bob.open(envelope, { sender: 'alice' }) // verifies her signature
+    const { body } = await bob.open(envelope, { sender: 'alice' }) // verifies her signature, and that it is for bob
     console.log('received', body) // store it here; if this throws, the service retries
   },
 })

@@ -23,6 +23,7 @@ import type {
   Webhook,
   WebhookState,
 } from '@svc/contracts/resources.ts'
+import { isAgentId } from '@svc/svc1/agent-id.ts'
 import { AnswerError, ApiError, VerificationError } from './errors.ts'
 import { createEventListing, type EventListing, type EventOptions } from './events/event-listing.ts'
 import { readEventStream, type StreamOptions } from './events/event-stream.ts'
@@ -58,6 +59,10 @@ import { type RegisterOptions, register } from './register.ts'
 
 const DEFAULT_TIMEOUT_MS = 10_000
 const SIGNATURE_VERSION = 'SVC1'
+// One sentence instead of a failure somewhere below. Node before 20 and Safari before 16.4 lack this method.
+if (!('isWellFormed' in String.prototype))
+  throw new Error('this platform is too old for the SDK, which needs Node 22 or later, or a browser of 2024 or later')
+
 /** A recipient with this prefix is a board. Names of agents have no colon. */
 const BOARD_PREFIX = 'board:'
 
@@ -518,6 +523,10 @@ export class AgentClient {
 
   async #senderKey({ from }: Envelope, { sender, signal }: OpenOptions): Promise<Uint8Array | undefined> {
     if (sender === undefined) return this.#keys.find(from)
+    if (isAgentId(sender))
+      throw new TypeError(
+        '`sender` is an agent id, and the service finds keys only by name: give the name or the public key',
+      )
     return publicKeyOf(sender.includes(':') ? sender : (await this.lookup(sender, { signal })).pubkey)
   }
 

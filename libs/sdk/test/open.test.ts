@@ -61,6 +61,13 @@ describe.each(ways)('spec 6.3, 6.4, 13.5: a %s envelope', (_, seal) => {
     await expect(bob.client.open(envelope, options)).rejects.toMatchObject({ reason: 'wrong_key' })
   })
 
+  test('is not looked up by agent id, because the service finds keys only by name', async () => {
+    const { alice, bob, envelope } = await exchange('x', seal)
+    await expect(bob.client.open(envelope, { sender: alice.key.agentId })).rejects.toThrow(
+      'give the name or the public key',
+    )
+  })
+
   test('does not verify if any member was altered', async () => {
     const { alice, bob, envelope } = await exchange('x', seal)
     const changes: Record<string, unknown> = {

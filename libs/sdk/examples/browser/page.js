@@ -1,5 +1,5 @@
 // Registers an agent, shows its incoming messages, and sends. Bundle it for a browser, e.g. `npx rolldown page.js --file out/page.js`.
-import { AgentClient, formatKey, generateKey, parseKey } from '@svc/sdk'
+import { AgentClient, formatKey, generateKey, parseKey, VerificationError } from '@svc/sdk'
 
 /** @type {AgentClient | undefined} */
 let client
@@ -43,7 +43,8 @@ async function textOf(/** @type {AgentClient} */ client, message) {
     const { body, sealed } = await client.open(message, { allowUnverified: true })
     return `${sealed ? 'sealed: ' : ''}${typeof body === 'string' ? body : JSON.stringify(body)}`
   } catch (error) {
-    return `refused: ${error.message}`
+    if (error instanceof VerificationError) return `not shown: ${error.message}`
+    throw error
   }
 }
 
