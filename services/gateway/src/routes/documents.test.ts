@@ -1,14 +1,16 @@
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { expect, test } from 'vitest'
+import { EXAMPLES } from '../api/examples.ts'
 import { kindOf } from '../http/load/load.ts'
 import { consoleRoutes } from './console.ts'
-import { discoveryRoutes } from './discovery.ts'
+import { manifestRoute, openApiRoute } from './discovery.ts'
 import { docsRoutes } from './docs.ts'
 
 const routes = [
   ...docsRoutes(),
   ...consoleRoutes(createLogger('test', 'silent')),
-  ...discoveryRoutes({ manifest: {}, openapi: {} }),
+  manifestRoute({ manifest: EXAMPLES.manifest }),
+  openApiRoute({}),
 ]
 
 test.each(routes.map(({ path, ...route }) => [path, { path, ...route }] as const))(
