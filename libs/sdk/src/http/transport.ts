@@ -184,6 +184,7 @@ async function exchange<T, R>(
     const response = await options.fetch(url, { ...init, redirect: 'manual' })
     const receivedMs = nowMs()
     if (isRedirect(response)) {
+      await response.body?.cancel()
       const problem = `redirects are not followed: use the URL of the service itself${originOfRedirect(response, url)}`
       throw answerError(operation, response, problem, { nowMs: receivedMs })
     }

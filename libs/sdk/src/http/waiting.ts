@@ -1,8 +1,11 @@
+/** A timer of more milliseconds ends at once. */
+const LONGEST_MS = 2 ** 31 - 1
+
 /** Waits. Rejects with the signal's reason if the signal is aborted first. */
 export function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const elapsed = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms)
+    timer = setTimeout(resolve, Math.min(ms, LONGEST_MS))
   })
   return untilAborted(elapsed, signal).finally(() => clearTimeout(timer))
 }
@@ -29,6 +32,7 @@ export function linkAbort(signal: AbortSignal | undefined, stop: () => void): ()
 
 /** @returns stops the timer. */
 export function abortAfter(connection: AbortController, timeoutMs: number): () => void {
-  const timer = setTimeout(() => connection.abort(new DOMException('timed out', 'TimeoutError')), timeoutMs)
+  const stop = (): void => connection.abort(new DOMException('timed out', 'TimeoutError'))
+  const timer = setTimeout(stop, Math.min(timeoutMs, LONGEST_MS))
   return () => clearTimeout(timer)
 }
