@@ -215,7 +215,7 @@ describe.runIf(online)('installed with only npm', { timeout: 600_000 }, () => {
       if (answers.push(JSON.parse(line)) === 2) server.stdin.end()
     }
     expect(answers, await stderr).toMatchObject([
-      { id: 1, result: { serverInfo: { name: 'svc' } } },
+      { id: 1, result: { serverInfo: { name: 'svc-alice' } } },
       { id: 2, result: { structuredContent: { name: 'alice', unread: { inbox: 0 } } } },
     ])
     expect(readdirSync(cwd)).toEqual([])
