@@ -90,7 +90,7 @@ async function openNeighbours() {
   }
 }
 
-describe('neighbours behind one address lose nothing, whatever one of them sends; and it gets its answers', () => {
+describe('spec 3.20: neighbours behind one address lose nothing, whatever one of them sends; and it gets its answers', () => {
   const BODY = '{"pubkey":1}'
   const inBytes = (text: string, extension = ''): string =>
     `${[...text].map((character) => chunks(1, character, extension)).join('')}0\r\n\r\n`

@@ -144,7 +144,7 @@ describe('spec 5.6: registration', () => {
     expectRegistered(await register(agent, registration), agent)
     const challenges = [registration.challenge, 'garbage', (await prepare(newAgent())).challenge]
     for (const challenge of challenges) {
-      expectRegistered(await register(agent, { ...registration, challenge, nonce: 'no work' }), agent)
+      expectRegistered(await register(agent, { ...registration, challenge, nonce: 'no-work' }), agent)
     }
   })
 

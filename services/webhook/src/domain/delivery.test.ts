@@ -8,7 +8,7 @@ const delivery = { configuration: 'c0ffee', messageId: 'msg-0001', body: '{"id":
 const secret = Buffer.from('ü'.repeat(32), 'utf8')
 const NOW_MS = 1_767_268_800_999
 
-describe('spec 10.5: X-SVC-Timestamp, X-SVC-Message-ID, X-SVC-Delivery-ID and X-SVC-Signature', () => {
+describe('spec 10.5: User-Agent, X-SVC-Timestamp, X-SVC-Message-ID, X-SVC-Delivery-ID and X-SVC-Signature', () => {
   test('every header, and the signature over <timestamp>.<message_id>.<exact_body_bytes>', () => {
     const signed = Buffer.concat([Buffer.from('1767268800.msg-0001.'), Buffer.from(delivery.body, 'utf8')])
     expect(deliveryHeaders(delivery, secret, NOW_MS)).toEqual({
@@ -45,7 +45,7 @@ describe('spec 10.5: X-SVC-Timestamp, X-SVC-Message-ID, X-SVC-Delivery-ID and X-
   })
 })
 
-describe('spec 10.5: the headers of Standard Webhooks', () => {
+describe('spec 10.9: the headers of Standard Webhooks', () => {
   const headersWith = (text: string): Record<string, string> =>
     deliveryHeaders(delivery, Buffer.from(text, 'utf8'), Date.now())
   const secretOf = (bytes: number): string => `whsec_${Buffer.alloc(bytes, 0xfb).toString('base64')}`
@@ -57,7 +57,7 @@ describe('spec 10.5: the headers of Standard Webhooks', () => {
     expect(() => new Webhook(secretOf(bytes)).verify(`${delivery.body} `, headers)).toThrow()
   })
 
-  test('X-SVC-Signature stays keyed with the whole secret', () => {
+  test('spec 10.5: X-SVC-Signature stays keyed with the whole secret', () => {
     const headers = headersWith(secretOf(32))
     const timestamp = headers['x-svc-timestamp'] ?? ''
     const hex = signatureOf(Buffer.from(secretOf(32)), timestamp, delivery.messageId, delivery.body)
