@@ -43,15 +43,23 @@ const SYSTEM: Record<string, string> = {
   'deploy/nats/users.conf': [
     'MAY_GATEWAY: {',
     '  # "svc.nothing.>"',
-    '  publish: ["svc.boards.>", "_INBOX_admin.>"]',
+    '  publish: ["svc.boards.>", "_INBOX_admin.gateway.>"]',
     '  subscribe: ["_INBOX_gateway.>"]',
     '}',
     'MAY_BOARDS: {',
     '  publish: [',
-    '    "svc.budget.reserve", "accepted.>"',
+    '    "svc.budget.reserve", "accepted.>", "_INBOX_gateway.boards.>", "_INBOX_admin.boards.>"',
     '  ]',
     '  subscribe: ["svc.boards.>", "heard.*", "$SRV.>"]',
     '}',
+    'MAY_BUDGET: {',
+    '  publish: ["_INBOX_boards.budget.>", "_INBOX_admin.budget.>"]',
+    '}',
+    ...['IDENTITY', 'MESSAGING', 'STREAM', 'WEBHOOK'].flatMap((name) => [
+      `MAY_${name}: {`,
+      `  publish: ["_INBOX_admin.${name.toLowerCase()}.>"]`,
+      '}',
+    ]),
     'MAY_ADMIN: {',
     '  publish: ["admin.*.purge"]',
     '}',
@@ -86,7 +94,7 @@ test('a call in a comment does not count', () => {
 test('permissions are read by user, without those in comments', () => {
   const rights = readRights(SYSTEM['deploy/nats/users.conf'] ?? '')
   expect(rights.get('gateway')).toEqual({
-    publish: ['svc.boards.>', '_INBOX_admin.>'],
+    publish: ['svc.boards.>', '_INBOX_admin.gateway.>'],
     subscribe: ['_INBOX_gateway.>'],
   })
   expect(rights.get('admin')).toEqual({ publish: ['admin.*.purge'], subscribe: [] })
@@ -150,6 +158,14 @@ describe('npx pnpm check', () => {
     const conf = SYSTEM['deploy/nats/users.conf']?.replace('"svc.budget.reserve", ', '') ?? ''
     expect(findStaleSections(filesWith({ ...written, 'deploy/nats/users.conf': conf }))).toEqual([
       'deploy/nats/users.conf: boards calls svc.budget.reserve but may not publish it',
+    ])
+  })
+
+  test('names each service that may answer in place of another, and each that cannot answer its caller', () => {
+    const conf = SYSTEM['deploy/nats/users.conf']?.replace('_INBOX_boards.budget.>', '_INBOX_boards.>') ?? ''
+    expect(findStaleSections(filesWith({ ...written, 'deploy/nats/users.conf': conf }))).toEqual([
+      'deploy/nats/users.conf: budget must answer on _INBOX_boards.budget.>',
+      'deploy/nats/users.conf: budget must not publish to _INBOX_boards.>',
     ])
   })
 

@@ -4,7 +4,7 @@ import { nscCommands, readPermissions } from './nsc-commands.ts'
 const TABLE = `
 MAY_GATEWAY: {
   publish: [
-    "svc.>", "_INBOX_admin.>"
+    "svc.>", "_INBOX_admin.gateway.>"
     # "svc.nothing"
   ]
   subscribe: ["$SRV.>"]
@@ -14,10 +14,10 @@ MAY_GATEWAY: {
 test('each user gets the permissions of the table, as a JWT and as a command of nsc', () => {
   const permissions = readPermissions(TABLE)
   expect([...permissions]).toEqual([
-    ['gateway', { pub: { allow: ['svc.>', '_INBOX_admin.>'] }, sub: { allow: ['$SRV.>'] } }],
+    ['gateway', { pub: { allow: ['svc.>', '_INBOX_admin.gateway.>'] }, sub: { allow: ['$SRV.>'] } }],
   ])
   expect(nscCommands(permissions)).toEqual([
-    "nsc add user --account SVC --name gateway --allow-pub 'svc.>,_INBOX_admin.>' --allow-sub '$SRV.>'",
+    "nsc add user --account SVC --name gateway --allow-pub 'svc.>,_INBOX_admin.gateway.>' --allow-sub '$SRV.>'",
   ])
 })
 

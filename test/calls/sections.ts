@@ -27,16 +27,36 @@ export function fillReadmes(files: readonly SourceFile[]): SourceFile[] {
   })
 }
 
-/** @returns one sentence for each stale section, and for each call that its caller has no permission for. */
+/** @returns one sentence for each stale section, each call that its caller has no permission for, and each wrong inbox. */
 export function findStaleSections(files: readonly SourceFile[]): string[] {
   const rights = readRights(textOf(files, USERS_CONF))
-  const forbidden = readUses(files)
+  const uses = readUses(files)
+  const forbidden = uses
     .filter(({ caller, subject }) => !rights.get(caller)?.publish.some((pattern) => covers(pattern, subject)))
     .map(({ caller, subject }) => `${USERS_CONF}: ${caller} calls ${subject} but may not publish it`)
   const stale = fillReadmes(files)
     .filter(({ path, text }) => textOf(files, path) !== text)
     .map(({ path }) => `${path}: its section of calls is stale; run \`npx pnpm calls\``)
-  return [...forbidden, ...stale]
+  return [...forbidden, ...findWrongInboxes(uses, rights), ...stale]
+}
+
+/**
+ * A service may publish answers to the services that call it, to its own processes and to the operator's tool, and to nobody
+ * else. Answers to a caller have their callee in the subject (libs/nats/src/wire/inbox.ts).
+ */
+function findWrongInboxes(uses: readonly Use[], rights: ReadonlyMap<string, Rights>): string[] {
+  return SERVICES.flatMap((service) => {
+    const isChannel = rights.get(service)?.publish.some((pattern) => pattern.startsWith(`svc.${service}.`))
+    const callers = uses.filter(({ subject }) => serviceOf(subject) === service).map(({ caller }) => caller)
+    const wanted = new Set(
+      ['admin', ...callers, ...(isChannel ? [service] : [])].map((one) => `_INBOX_${one}.${service}.>`),
+    )
+    const present = rights.get(service)?.publish.filter((pattern) => pattern.startsWith('_INBOX')) ?? []
+    return [
+      ...[...wanted].filter((inbox) => !present.includes(inbox)).map((inbox) => `${service} must answer on ${inbox}`),
+      ...present.filter((inbox) => !wanted.has(inbox)).map((inbox) => `${service} must not publish to ${inbox}`),
+    ].map((fault) => `${USERS_CONF}: ${fault}`)
+  })
 }
 
 function sectionOf(service: string, uses: readonly Use[], rights: Rights | undefined): string {

@@ -63,11 +63,17 @@ const DETAILS: readonly Row[] = [
   ]),
   ...table(
     '10.5',
-    ['X-SVC-Timestamp', 'X-SVC-Message-ID', 'X-SVC-Delivery-ID', 'X-SVC-Signature'].map((name) => [
+    ['User-Agent', 'X-SVC-Timestamp', 'X-SVC-Message-ID', 'X-SVC-Delivery-ID', 'X-SVC-Signature'].map((name) => [
       name,
       new RegExp(name),
     ]),
   ),
+  ...table('13.5', [
+    ['verified', /: verified/],
+    ['good, but addressed to another', /addressed_to_another/],
+    ['not signed by the sender', /bad_signature/],
+    ['cannot be opened', /cannot_open/],
+  ]),
   ...table('11.7', [
     ['page size', /page/],
     ['timestamp tolerance', /HTTP timestamp/],

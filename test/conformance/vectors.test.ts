@@ -5,10 +5,11 @@ import { costUnits } from '@svc/contracts/price.ts'
 import type { SealedEnvelope, SignedEnvelope } from '@svc/envelope/envelope.ts'
 import { parseIJson } from '@svc/envelope/i-json.ts'
 import { jcsBytes } from '@svc/envelope/jcs.ts'
-import { openEnvelope } from '@svc/envelope/seal.ts'
+import { decryptEnvelope, openEnvelope, SealError } from '@svc/envelope/seal.ts'
 import { signEnvelope, verifyEnvelope } from '@svc/envelope/sign-envelope.ts'
 import { bodySize } from '@svc/envelope/size.ts'
 import { verifyWebhook } from '@svc/sdk'
+import { agentIdOf } from '@svc/svc1/agent-id.ts'
 import { createKeyPair } from '@svc/svc1/key-pair.ts'
 import { importPublicKey, verifyRequestNode } from '@svc/svc1/node/verify-node.ts'
 import { checkWork, leadingZeroBits } from '@svc/svc1/pow.ts'
@@ -194,12 +195,56 @@ test('spec 6.4, 14.5: the sealed envelope opens to the signed one', async () => 
   expect(sha256(jcsBytes(sealed.envelope))).toBe(sealed.envelope_sha256)
 })
 
+interface Verdicts {
+  authority: string
+  agents: (Party & { name: string })[]
+  cases: {
+    about: string
+    reader: string
+    read_from: string
+    sender_public_key?: string
+    envelope: SignedEnvelope | SealedEnvelope
+    verdict: string
+  }[]
+}
+type Case = Verdicts['cases'][number]
+const verdicts = read<Verdicts>('verdicts.json')
+
+test.each(verdicts.cases)('spec 13.5: $about: $verdict', async (row) => {
+  expect(await verdictOn(row)).toBe(row.verdict)
+})
+
+/** The rule in its own words, so that the vectors are right whatever a client of ours does. */
+async function verdictOn({ reader, read_from, envelope, sender_public_key, verdict: _ }: Case): Promise<string> {
+  const partyOf = (is: (party: Verdicts['agents'][number]) => boolean) => verdicts.agents.find(is)
+  const key = hex(sender_public_key ?? partyOf(({ agent_id }) => agent_id === envelope.from)?.public_key ?? '')
+  const own = hex(partyOf(({ name }) => name === reader)?.secret_key ?? '')
+  const signed = 'sig' in envelope ? envelope : await decryptEnvelope(envelope, own).catch(unlessSealed)
+  if (signed === undefined) return 'cannot_open'
+  if (agentIdOf(key) !== envelope.from || !verifyEnvelope(signed, key)) return 'bad_signature'
+  const place = read_from === 'inbox' ? `${reader}@${verdicts.authority}` : read_from
+  return envelope.to.toLowerCase() === place ? 'verified' : 'addressed_to_another'
+}
+
+function unlessSealed(error: unknown): undefined {
+  if (!(error instanceof SealError)) throw error
+}
+
 interface Deliveries {
-  deliveries: { secret: string; timestamp: string; message_id: string; body: string; signature: string }[]
+  deliveries: {
+    about: string
+    secret: string
+    timestamp: string
+    message_id: string
+    delivery_id: string
+    body: string
+    signature: string
+    standard_webhooks: Record<string, string> | null
+  }[]
 }
 const { deliveries } = read<Deliveries>('webhook-signatures.json')
 
-test.each(deliveries)('spec 10.5, 10.8, 14.6: the delivery of $message_id', async (row) => {
+test.each(deliveries)('spec 10.5, 10.8, 14.6: the delivery of $message_id at $timestamp', async (row) => {
   const headers = {
     'content-type': 'application/json',
     'x-svc-timestamp': row.timestamp,

@@ -154,7 +154,8 @@ const RULES = {
     const { networks } = services.proxy ?? {}
     const address = Array.isArray(networks) ? undefined : networks?.edge?.ipv4_address
     return Object.entries(services).flatMap(([name, service]) =>
-      serviceOf(service) === 'gateway' && service.environment?.SVC_TRUSTED_PROXIES !== `${address}/32`
+      // The comma is before SVC_OUTER_PROXY, which is empty by default.
+      serviceOf(service) === 'gateway' && service.environment?.SVC_TRUSTED_PROXIES !== `${address},`
         ? [`${name} trusts other proxies`]
         : [],
     )
@@ -284,8 +285,8 @@ describe.each(['nginx.conf', 'tls.conf'])('the proxy (%s)', (file) => {
     expect(seconds).toBeGreaterThan(Number(readCompose().services.stream?.environment?.SVC_STREAM_MAX_SECONDS))
   })
 
-  test("the client's own forwarded address is dropped, and requests go to both gateways", () => {
-    expect(text).toContain('proxy_set_header X-Forwarded-For $remote_addr;')
+  test('requests go to both gateways, and none is repeated', () => {
+    expect(text).toContain('proxy_next_upstream off;')
     expect(text.match(/server gateway-\d:8080/g)).toEqual(['server gateway-1:8080', 'server gateway-2:8080'])
   })
 })

@@ -11,7 +11,7 @@ const OWN = /^SVC_(DATABASE_POOL|DATABASE_URL_FILE|NATS_URL_FILE|NATS_USER|NATS_
 /** A valid value for a variable that a deployment reads from a secret file. */
 export function placeholderFor(variable: string): string {
   if (variable === 'SVC_NATS_URL') return 'nats://nats'
-  return variable === 'SVC_DATABASE_URL' ? 'postgres://postgres' : `x:${'x'.repeat(64)}`
+  return variable === 'SVC_DATABASE_URL' ? 'postgres://svc@postgres' : `x:${'x'.repeat(64)}`
 }
 
 /** @param env the environment of one process of the service. */

@@ -12,6 +12,14 @@ const MIN_TTL_SECONDS = 60 * 60
 /** A metric of ours in an autoscaler's query, with its namespace. */
 const METRIC = /agentmsg_\w+(\{namespace="([^"]*)"\})?/g
 
+/** What ingress-nginx needs to send each request once and each event at once. Any other annotation may change requests. */
+const HARMLESS_ANNOTATIONS: Readonly<Record<string, string>> = {
+  'nginx.ingress.kubernetes.io/proxy-next-upstream': 'off',
+  'nginx.ingress.kubernetes.io/proxy-buffering': 'off',
+  'nginx.ingress.kubernetes.io/proxy-read-timeout': '330',
+  'nginx.ingress.kubernetes.io/proxy-body-size': '1m',
+}
+
 export const PLACE_RULES = {
   'outside of a trial, one edge serves the public host and changes nothing that clients signed': ({
     manifests,
@@ -25,7 +33,9 @@ export const PLACE_RULES = {
         hostsOf(edge).join() === host ? [] : [`${hostsOf(edge).join()} is not the authority`],
       ),
       ...edges.flatMap(({ metadata }) =>
-        Object.keys(metadata.annotations ?? {}).map((name) => `the edge has the annotation ${name}`),
+        Object.entries(metadata.annotations ?? {})
+          .filter(([name, value]) => HARMLESS_ANNOTATIONS[name] !== value)
+          .map(([name, value]) => `the edge has the annotation ${name}: ${value}`),
       ),
       ...edges.flatMap((edge) => (edge.kind === 'HTTPRoute' ? problemsOfRoute(edge) : problemsOfIngress(edge))),
     ]

@@ -17,6 +17,8 @@ afterAll(() => gateway?.[Symbol.asyncDispose]())
 interface RawConnection {
   readonly socket: Socket
   readonly received: () => string
+  /** The statuses of all answers until now, in order. */
+  readonly statuses: string[]
   /** Settles when the gateway has closed the connection. */
   readonly closed: Promise<void>
 }
@@ -25,13 +27,17 @@ interface RawConnection {
 async function openConnection(address: string): Promise<RawConnection> {
   const socket = connect({ port: gateway.port, host: '127.0.0.1', localAddress: address })
   let received = ''
+  const statuses: string[] = []
+  let at = 0
   socket.on('data', (chunk) => {
     received += chunk.toString('latin1')
+    for (const line of received.slice(at).matchAll(/HTTP\/1\.1 (\d{3}) /g)) statuses.push(line[1] ?? '')
+    at = Math.max(0, received.length - 12)
   })
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
   await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject))
   socket.on('error', () => {}) // the gateway resets it
-  return { socket, received: () => received, closed }
+  return { socket, received: () => received, statuses, closed }
 }
 
 /** Whether a well-behaved client is answered. */
@@ -51,81 +57,104 @@ async function countOf(series: RegExp): Promise<number> {
 const head = (method: string, ...fields: string[]): string =>
   [`${method} /v2/messages HTTP/1.1`, `Host: ${AUTHORITY}`, ...fields, '', ''].join('\r\n')
 
-describe('a body in many small pieces', () => {
-  const CHUNKED = head('POST', 'Transfer-Encoding: chunked')
-  const chunks = (count: number, text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`.repeat(count)
+const chunks = (count: number, text: string, extension = ''): string =>
+  `${text.length.toString(16)}${extension}\r\n${text}\r\n`.repeat(count)
+const request = (line: string, ...fields: string[]): string =>
+  [`${line} HTTP/1.1`, `Host: ${AUTHORITY}`, ...fields, '', ''].join('\r\n')
+const chunked = (target: string): string =>
+  request(`POST ${target}`, 'Transfer-Encoding: chunked', 'Content-Type: application/json')
+const HEALTH = request('GET /v2/health')
 
-  test('most of 98,000 chunks of one byte are not read', async () => {
-    const { socket, received, closed } = await openConnection('127.0.2.1')
-    socket.write(CHUNKED + chunks(98_000, 'x'))
+let addresses = 0
+
+/** Two connections of a new address: one that is misused, and one of a neighbour that does nothing unusual. */
+async function openNeighbours() {
+  addresses += 1
+  const address = `127.0.2.${addresses}`
+  const neighbour = await openConnection(address)
+  let asked = 0
+  return {
+    address,
+    misused: await openConnection(address),
+    /** One more request on the connection that the neighbour keeps open. */
+    async isServed(): Promise<boolean> {
+      asked += 1
+      neighbour.socket.write(request('GET /v2/x'))
+      await eventually(() => neighbour.statuses.length === asked || neighbour.socket.closed)
+      return !neighbour.socket.closed
+    },
+    async [Symbol.asyncDispose]() {
+      neighbour.socket.destroy()
+      await neighbour.closed
+    },
+  }
+}
+
+describe('neighbours behind one address lose nothing, whatever one of them sends; and it gets its answers', () => {
+  const BODY = '{"pubkey":1}'
+  const inBytes = (text: string, extension = ''): string =>
+    `${[...text].map((character) => chunks(1, character, extension)).join('')}0\r\n\r\n`
+
+  test.each([
+    ['18 requests in one packet', HEALTH.repeat(18), Array(18).fill('503')],
+    ['1,000 requests in one packet', request('GET /v2/x').repeat(1_000), 1_000],
+    [
+      'a pipeline of HEAD and OPTIONS',
+      (request('HEAD /v2/x') + request('OPTIONS /v2/x')).repeat(40),
+      Array(80).fill('404'),
+    ],
+    ['a body in one-byte chunks', chunked('/v2/challenges') + inBytes(BODY), ['400']],
+    [
+      'a body in one-byte chunks, up to its limit',
+      `${chunked('/v2/messages')}${chunks(96 * 1024, 'x')}0\r\n\r\n`,
+      ['401'],
+    ],
+    ['a body in one-byte chunks, over its limit', chunked('/v2/messages') + chunks(96 * 1024 + 1, 'x'), ['413']],
+    ['chunks with extensions', chunked('/v2/challenges') + inBytes(BODY, `;a="${'e'.repeat(100)}"`), ['400']],
+    ['a request, then what is no HTTP', `${request('GET /v2/x')}nonsense\r\n\r\n`, ['404', '400']],
+    [
+      'requests, then CONNECT',
+      `${request('GET /v2/x').repeat(20)}${request('CONNECT x:1')}`,
+      [...Array(20).fill('404'), '404'],
+    ],
+  ])('%s', async (_, bytes, expected) => {
+    await using neighbours = await openNeighbours()
+    const { socket, statuses, closed } = neighbours.misused
+    expect(await neighbours.isServed()).toBe(true)
+    socket.write(bytes)
+    const count = typeof expected === 'number' ? expected : expected.length
+    while (statuses.length < count && !socket.closed) expect(await neighbours.isServed()).toBe(true)
+    if (typeof expected === 'number') expect(statuses).toHaveLength(expected)
+    else expect(statuses).toEqual(expected)
+    expect(await neighbours.isServed()).toBe(true)
+    socket.destroy()
     await closed
-    expect(received()).toMatch(/^HTTP\/1\.1 400 /)
-    expect(received()).toContain('the body comes in too many small pieces')
   })
 
-  test('the other connections of its address are closed, and new connections are refused for a moment', async () => {
-    const address = '127.0.2.2'
-    const other = await openConnection(address)
-    const { socket, received, closed } = await openConnection(address)
-    socket.write(CHUNKED + chunks(2_000, 'x'))
-    await Promise.all([closed, other.closed])
-    expect(received()).toMatch(/^HTTP\/1\.1 400 /)
-    expect(other.received()).toBe('')
-    const late = await openConnection(address)
-    await late.closed
-    expect(late.received()).toBe('')
-    // First another address, then this one again.
-    for (const from of ['127.0.2.4', address]) {
-      await eventually(async () => {
-        const again = await openConnection(from)
-        again.socket.write(head('POST', 'Connection: close'))
-        await again.closed
-        return again.received().startsWith('HTTP/1.1 401 ')
-      })
-    }
-  })
-
-  test('ordinary uploads are read: 256 pieces of any size, and 128 bytes at a time up to the limit of a body', async () => {
-    for (const body of [chunks(256, 'x'), chunks(768, 'x'.repeat(128))]) {
-      const { socket, received } = await openConnection('127.0.2.3')
-      socket.write(`${CHUNKED}${body}0\r\n\r\n`)
-      await eventually(() => received().includes('\r\n\r\n'))
-      expect(received()).toMatch(/^HTTP\/1\.1 401 /)
-      socket.destroy()
-    }
+  test('many connections with much each: others are answered meanwhile, each is read in its turn, and gets all of its answers', async () => {
+    const before = await countOf(/agentmsg_http_closed_total\{reason="pipelined",component="gateway"\}/)
+    await using neighbours = await openNeighbours()
+    const connections = await Promise.all(Array.from({ length: 20 }, () => openConnection(neighbours.address)))
+    connections.forEach(({ socket }, at) => {
+      socket.write(
+        at % 2 === 0 ? request('GET /v2/x').repeat(100) : `${chunked('/v2/x')}${chunks(5_000, 'x')}0\r\n\r\n`,
+      )
+    })
+    expect(await isServed()).toBe(true)
+    const isDone = (): boolean => connections.every(({ statuses }, at) => statuses.length === (at % 2 === 0 ? 100 : 1))
+    while (!isDone()) expect(await neighbours.isServed()).toBe(true)
+    expect(await countOf(/agentmsg_http_closed_total\{reason="pipelined",component="gateway"\}/)).toBe(before)
+    for (const { socket } of connections) socket.destroy()
   })
 })
 
-describe('pipelined requests on one connection', () => {
-  test('past 16 the connection is reset, and work on its requests stops', async () => {
-    const before = await countOf(/agentmsg_http_closed_total\{reason="pipelined",component="gateway"\}/)
-    const answersBefore = await countOf(
-      /agentmsg_http_requests_total\{operation="notFound",status="404",code="not_found",component="gateway"\}/,
-    )
-    const request = `GET /v2/x HTTP/1.1\r\nHost: ${AUTHORITY}\r\n\r\n`
-    const connections = await Promise.all(Array.from({ length: 20 }, (_, at) => openConnection(`127.0.3.${at + 1}`)))
-    for (const { socket } of connections) {
-      socket.pause()
-      socket.write(request.repeat(1_500))
-    }
-    const served = await isServed()
-    for (const { socket } of connections) socket.resume()
-    await Promise.all(connections.map(({ closed }) => closed))
-    expect(served).toBe(true)
-    expect(await countOf(/agentmsg_http_closed_total\{reason="pipelined",component="gateway"\}/)).toBe(before + 20)
-    expect(
-      await countOf(
-        /agentmsg_http_requests_total\{operation="notFound",status="404",code="not_found",component="gateway"\}/,
-      ),
-    ).toBe(answersBefore)
-  })
-
-  test('16 are answered', async () => {
-    const { socket, received } = await openConnection('127.0.3.100')
-    socket.write(`GET /v2/x HTTP/1.1\r\nHost: ${AUTHORITY}\r\n\r\n`.repeat(16))
-    await eventually(() => expect(received().match(/HTTP\/1\.1 404 /g)).toHaveLength(16))
-    socket.destroy()
-  })
+test('too many waiting requests: the connections that hold most are closed, and no others', async () => {
+  const [small, ...large] = await Promise.all(Array.from({ length: 13 }, () => openConnection('127.0.3.1')))
+  small?.socket.write(request('GET /v2/x').repeat(100))
+  for (const { socket } of large) socket.write('GET / HTTP/1.1\r\n\r\n'.repeat(3_000))
+  await Promise.race(large.map(({ closed }) => closed))
+  await eventually(() => small?.statuses.length === 100)
+  for (const { socket } of large) socket.destroy()
 })
 
 describe('many headers', () => {

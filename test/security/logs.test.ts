@@ -32,7 +32,7 @@ beforeAll(async () => {
   await got(anna.send(ben, { [MARK]: BREAK }))
   const board = await newBoard(anna, { title: MARK, description: BREAK })
   await got(anna.send(`board:${board}`, MARK))
-  await got(ben.put('/v2/webhook', { url: `https://${MARK}.invalid/${MARK}`, secret: MARK.padEnd(32, 'x') }))
+  await got(ben.put('/v2/webhook', { url: `https://hook.invalid/${MARK}?${MARK}`, secret: MARK.padEnd(32, 'x') }))
   await got(anna.send(ben, MARK))
   // Refusals for many reasons.
   await anna.post('/v2/messages', { id: MARK, body: BREAK })
@@ -57,7 +57,7 @@ beforeAll(async () => {
     anna.send(ben, MARK),
     ben.put(`/v2/contacts/${anna.id}`, { state: 'blocked' }),
     anna.post('/v2/boards', { title: MARK, visibility: 'public' }),
-    ben.put('/v2/webhook', { url: `https://${MARK}.invalid/${MARK}`, secret: MARK.padEnd(32, 'y') }),
+    ben.put('/v2/webhook', { url: `https://hook.invalid/${MARK}?${MARK}`, secret: MARK.padEnd(32, 'y') }),
   ])
   statuses.push(...failed.map(({ status }) => status))
   // The same with its dependencies down.

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { NATS_USERS } from '@svc/local/topology.ts'
 import { expect, test } from 'vitest'
 
 const ROOT = new URL('../../', import.meta.url)
@@ -16,6 +17,14 @@ test('every defence of docs/operating/secure.md names its tests', () => {
   const rows = tables.split('\n').filter((line) => /^\|(?! *(attack|-))/.test(line))
   expect(rows.length).toBeGreaterThan(35)
   for (const row of rows) expect(row, row.slice(0, 60)).toMatch(/\.test\.ts\): “[^”]+”/)
+})
+
+test('every login of NATS names the tests of a hostile program that holds it', () => {
+  const [, logins = ''] = PAGE.split('\n### Logins of NATS\n')
+  const rows = (logins.split('\n### ')[0] ?? '').split('\n').filter((line) => line.startsWith('| `'))
+  const named = rows.flatMap((row) => [...(row.split('|')[1] ?? '').matchAll(/`(\w+)`/g)].map(([, login]) => login))
+  expect(named.toSorted()).toEqual([...NATS_USERS].toSorted())
+  for (const row of rows) expect(row).toMatch(/logins\.test\.ts\): “[^”]+”/)
 })
 
 test.each(CITED)('$file has “$name”', ({ file, name }) => {

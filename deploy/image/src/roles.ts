@@ -30,6 +30,7 @@ await runCommand(async ({ args, env, say }) => {
     adminUrl,
     stores: [store],
     loginOf: () => login,
+    log: (line) => say('roles', { line }),
     passwordOf: (role) => (role === login ? password : ownerPassword),
   })
   say('roles prepared', { store, login })

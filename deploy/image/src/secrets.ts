@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { parseDatabaseUrl } from '@svc/config/database-url.ts'
 import { ConfigError } from '@svc/config/env-reader.ts'
 import { runCommand } from './run-command.ts'
 import { listStores } from './store.ts'
@@ -67,9 +68,23 @@ function parseCommand(args: readonly string[]): { folder: string; nats: URL; dat
     if (folder === undefined || others.length > 0) throw new Error('name exactly one folder')
     const nats = new URL(values.nats.includes('://') ? values.nats : `nats://${values.nats}`)
     if (!['nats:', 'tls:'].includes(nats.protocol)) throw new Error('the URL of NATS must begin with nats:// or tls://')
-    return { folder, nats, database: new URL(values.database) }
+    return { folder, nats, database: parseDatabase(values.database) }
   } catch (error) {
-    throw new ConfigError(USAGE, { cause: error })
+    throw error instanceof ConfigError ? error : new ConfigError(USAGE, { cause: error })
+  }
+}
+
+/** Refuses here what every process would refuse when it reads the URL. */
+function parseDatabase(text: string): URL {
+  try {
+    const { hosts } = parseDatabaseUrl(text)
+    if (hosts.length > 1) throw new TypeError('has several hosts: name one, and edit the files')
+    const url = new URL(text)
+    if (/[?&](user|password)=/.test(url.search))
+      throw new TypeError('has a login in its parameters: write postgres://user@host')
+    return url
+  } catch (error) {
+    throw new ConfigError(`--database ${error instanceof Error ? error.message : String(error)}`)
   }
 }
 

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { readAuthority } from '@svc/config/authority.ts'
 import { readDatabaseUrl, readNats } from '@svc/config/connections.ts'
+import { parseDatabaseUrl } from '@svc/config/database-url.ts'
 import { type EnvReader, envReader } from '@svc/config/env-reader.ts'
 import type { NatsAccess } from '@svc/config/nats-access.ts'
 import { SERVICES, type ServiceName } from './topology.ts'
@@ -61,7 +62,8 @@ export function readConfig(env: NodeJS.ProcessEnv): LocalConfig {
   const processes = Object.values(config.replicas).reduce((sum, count) => sum + count, 0)
   if ((config.metricsPort ?? 0) + processes - 1 > 65_535)
     e.fail('SVC_METRICS_PORT', 'leaves no ports for the other processes')
-  if (config.databaseUrl !== undefined && !URL.canParse(config.databaseUrl))
+  e.check()
+  if (config.databaseUrl !== undefined && parseDatabaseUrl(config.databaseUrl).hosts.length > 1)
     e.fail('SVC_DATABASE_URL', 'names several hosts: name only the primary')
   e.check()
   return config

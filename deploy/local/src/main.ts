@@ -1,5 +1,6 @@
 /** `npx pnpm start`: runs the whole system on this machine until Ctrl-C. */
 import { relative } from 'node:path'
+import { parseDatabaseUrl } from '@svc/config/database-url.ts'
 import { ConfigError } from '@svc/config/env-reader.ts'
 import { type LocalConfig, readConfig } from './config.ts'
 import { formatLogEvent, type LogEvent } from './output/log-lines.ts'
@@ -61,7 +62,7 @@ function welcome(config: LocalConfig, urls: string[]): string {
   const options = urls[0] === DEFAULT_URL ? '' : ` --url ${urls[0]}`
   return `
   The system is up at ${urls.join(' and ')} (authority ${authority}).
-  Its data is in ${databaseUrl === undefined ? shortest(dataDir) : `Postgres at ${new URL(databaseUrl).host}`}. Ctrl-C stops it; the data stays.${metricsLine(config)}
+  Its data is in ${databaseUrl === undefined ? shortest(dataDir) : `Postgres at ${parseDatabaseUrl(databaseUrl).server}`}. Ctrl-C stops it; the data stays.${metricsLine(config)}
 
   Try in another terminal:
     npx pnpm svc init alice${options}

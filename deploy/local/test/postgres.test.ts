@@ -127,14 +127,35 @@ test('a Postgres that only accepts TLS: roles, migrations and services with sslm
   await query(url, 'select pg_reload_conf()')
   await eventually(() => expect(query(url, 'select 1')).rejects.toThrow('no encryption'))
 
-  const adminUrl = `${url}?sslmode=verify-full`
-  const setup = { adminUrl, stores: ['budget'] as const, passwordOf: deriveSecrets('test').rolePassword, schemaDirOf }
+  const logger = createLogger('test', 'silent')
+  for (const parameters of ['sslmode=verify-full', 'sslmode=verify-full&sslnegotiation=direct']) {
+    const adminUrl = `${url}?${parameters}`
+    const setup = { adminUrl, stores: ['budget'] as const, passwordOf: deriveSecrets('test').rolePassword, schemaDirOf }
+    await prepareRoles(setup)
+    await migrateStores(setup)
+    await using database = openDatabase({ url: storeUrl(setup, 'budget'), application: 'test', logger, poolSize: 1 })
+    const rows = await database.run((sql) => sql`select ssl from pg_stat_ssl where pid = pg_backend_pid()`)
+    expect(rows).toEqual([{ ssl: true }])
+  }
+})
+
+test('in a database with the collation of a language, every index of text compares bytes, or only fixed words', async () => {
+  const { url } = await start()
+  await query(url, "create database svc template template0 locale_provider icu icu_locale 'en-US-u-kn' locale 'C'")
+  const adminUrl = url.replace(/postgres$/, 'svc')
+  const setup = { adminUrl, stores: STORES, passwordOf: deriveSecrets('test').rolePassword, schemaDirOf }
   await prepareRoles(setup)
   await migrateStores(setup)
-  const logger = createLogger('test', 'silent')
-  await using database = openDatabase({ url: storeUrl(setup, 'budget'), application: 'test', logger, poolSize: 1 })
-  const rows = await database.run((sql) => sql`select ssl from pg_stat_ssl where pid = pg_backend_pid()`)
-  expect(rows).toEqual([{ ssl: true }])
+  const columns = await query(
+    adminUrl,
+    `select distinct r.relnamespace::regnamespace::text || '.' || a.attname as column
+     from pg_index i join pg_class r on r.oid = i.indrelid and not r.relispartition
+     cross join unnest(i.indkey::smallint[], i.indcollation::oid[]) as u (number, id)
+     join pg_attribute a on a.attrelid = r.oid and a.attnum = u.number join pg_collation c on c.oid = u.id
+     where r.relnamespace = any (array['${STORES.join("','")}']::regnamespace[]) and c.collname <> 'C' order by 1`,
+  )
+  const fixed = ['budget.owner', 'messaging.kind', 'messaging.lane', 'webhook.key_id']
+  expect(columns).toEqual(fixed.map((column) => ({ column })))
 })
 
 test('it listens only on the loopback address', async () => {

@@ -161,9 +161,11 @@ describe('svc doctor', () => {
   test('reports ok for every check if nothing is wrong', async () => {
     await using home = await startHome()
     await home.run('init alice')
+    const frame = { kind: 'answer', status: 200, body: 'retry: 1000\n\n' } as const
+    home.service.meet('GET /v2/stream', frame, frame)
     const run = await home.run('doctor')
     expect(run).toMatchObject({ exitCode: 0, stderr: '' })
-    expect(Object.values(await results(home.run('doctor --json')))).toEqual(Array(10).fill('ok'))
+    expect(Object.values(await results(home.run('doctor --json')))).toEqual(Array(13).fill('ok'))
   })
 
   test('names each problem and its solution, and exits with 1', async () => {

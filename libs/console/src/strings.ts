@@ -167,10 +167,24 @@ export const strings = {
     selfHint: 'Signed with the key of this agent.',
     none: 'Not verified',
     noneHint: 'No key of this sender is known here. Only the service vouches for the sender.',
-    failed: 'Signature is wrong',
-    failedHint: 'The sender in this envelope did not sign it. Do not trust it.',
-    unopened: 'Could not be opened',
-    unopenedHint: 'It is sealed for another key, or was changed in transit.',
+    refusals: {
+      invalid_signature: {
+        text: 'Signature is wrong',
+        hint: 'The sender in this envelope did not sign it. Do not trust it.',
+      },
+      cannot_open: {
+        text: 'Could not be opened',
+        hint: 'It is sealed for another key, or was changed in transit.',
+      },
+      addressed_to_another: {
+        text: 'Not for you',
+        hint: 'It is addressed to somebody else, not to you or to this board. Somebody passed it on. Do not act on it. Its JSON shows the address.',
+      },
+      changed: {
+        text: 'Not what you sent',
+        hint: 'This browser sent another envelope with this id. Somebody changed it. Do not trust this copy.',
+      },
+    },
     elsewhere: 'Text not here',
     sealed: 'Sealed',
     sealedHint: 'Only the recipient can read the text.',

@@ -95,8 +95,11 @@ export const WebhookJobs = closed({
   retryable: Count,
   /** Seconds for which the oldest job has been due; 0 if none is due. */
   oldest_due_seconds: Type.Number({ minimum: 0 }),
-  /** The outcome of the last attempt, which failed. */
+  /** The last attempt failed or was slow, and too few quick deliveries have followed. */
   struggling: Type.Boolean(),
+  /** Why the last attempt that failed did so, in words, and when (Unix seconds). Null: none has failed since the last PUT. */
+  last_error: Type.Optional(Nullable(Type.String())),
+  last_error_at: Type.Optional(Nullable(Type.Integer({ minimum: 0 }))),
 })
 export type WebhookJobs = Static<typeof WebhookJobs>
 
@@ -242,7 +245,20 @@ export const judgeOperations = (owner: ChargeOwner) =>
     subject: `admin.${owner}.judge-operations`,
     request: closed({ operations: Type.Array(OperationId, { minItems: 1, maxItems: 1_000 }) }),
     reply: closed({ verdicts: Type.Array(closed({ done: Type.Boolean(), charge: Nullable(Charge) })) }),
+    isAnswerTo: ({ operations }, { verdicts }) =>
+      areOf(
+        operations,
+        verdicts.map(({ charge }) => charge),
+      ),
   })
+
+/** Whether there is a charge, or null, for each operation in order. */
+function areOf(operations: readonly string[], charges: readonly (Charge | null)[]): boolean {
+  return (
+    charges.length === operations.length &&
+    charges.every((charge, at) => charge === null || charge.operation === operations[at])
+  )
+}
 
 /** Lists settled charges of the last 23 hours, by deadline. */
 export const listCharges = defineCall({
@@ -266,4 +282,6 @@ export const judgeCharges = defineCall({
     pairs: Type.Array(closed({ agent_id: AgentId, peer: AgentId }), { maxItems: 1_000 }),
   }),
   reply: closed({ charges: Type.Array(Nullable(Charge)), introduced: Type.Array(Type.Boolean()) }),
+  isAnswerTo: ({ operations, pairs }, { charges, introduced }) =>
+    areOf(operations, charges) && introduced.length === pairs.length,
 })

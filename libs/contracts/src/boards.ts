@@ -13,6 +13,7 @@ export const createBoard = defineCall({
   subject: 'svc.boards.create-board',
   request: closed({ owner: AgentId, board: Board }),
   reply: BoardDetails,
+  isAnswerTo: (asked, { owner }) => owner === asked.owner,
 })
 
 /** Lists public boards and the boards that the viewer belongs to, by id (spec 7.9, 8.2, 8.3). `after` need not exist. */
@@ -31,6 +32,7 @@ export const getBoard = defineCall({
   subject: 'svc.boards.get-board',
   request: closed({ viewer: Viewer, board_id: BoardId }),
   reply: BoardDetails,
+  isAnswerTo: ({ board_id }, { id }) => id === board_id,
 })
 
 /**
@@ -49,7 +51,8 @@ export type AgentStanding = Static<typeof AgentStanding>
 
 /**
  * Sets the role of an agent (spec 8.5, 8.6, 8.7). None→reader/writer and banned→reader/writer cost the caller 1 unit.
- * Codes: `not_found` (board or agent), `owner_role`, `forbidden`, `agent_revoked`, `membership_limit`, budget's.
+ * Codes: `not_found` (board or agent), `owner_role`, `forbidden`, `agent_revoked`, `membership_limit`, `admission_denied`,
+ * budget's.
  */
 export const setMember = defineCall({
   subject: 'svc.boards.set-member',
@@ -58,9 +61,23 @@ export const setMember = defineCall({
     board_id: BoardId,
     agent_id: AgentId,
     standing: AgentStanding,
+    /** Whether the agent has blocked the caller, by messaging, and the version of that answer. Absent: not asked, or not known. */
+    blocked: Type.Optional(Type.Boolean()),
+    contact_version: Type.Optional(Type.Integer({ minimum: 0 })),
     role: Membership.properties.role,
   }),
   reply: Membership,
+  isAnswerTo: (asked, { role }) => role === asked.role,
+})
+
+/**
+ * Notes that the agent has blocked an owner of boards, as of messaging's version. Every later `set-member` by this owner
+ * that was judged on an earlier version is refused, so nobody is added after the answer to its block (spec 7.7, 8.6).
+ */
+export const noteBlock = defineCall({
+  subject: 'svc.boards.note-block',
+  request: closed({ agent_id: AgentId, owner: AgentId, version: Type.Integer({ minimum: 0 }) }),
+  reply: closed({}),
 })
 
 /**
@@ -128,6 +145,8 @@ export const judgeBoards = defineCall({
      */
     subscribed: Type.Array(BoardId),
   }),
+  // The caller caches `open`, so an answer must not be about other boards.
+  isAnswerTo: ({ board_ids }, { readable, open = [] }) => [...readable, ...open].every((id) => board_ids.includes(id)),
 })
 
 /**

@@ -23,6 +23,8 @@ export interface Call<Request, Reply> {
   readonly name?: string
   readonly isRequest: (value: unknown) => value is Request
   readonly isReply: (value: unknown) => value is Reply
+  /** See `defineCall`. A method, so that a list may hold calls of different types. */
+  isAnswerTo(request: Request, reply: Reply): boolean
   readonly schemas: CallSchemas
 }
 
@@ -41,6 +43,8 @@ export interface TextCall<Request, Meta> {
   readonly name?: string
   readonly isRequest: (value: unknown) => value is Request
   readonly isReply: (value: unknown) => value is Meta
+  /** As in `Call`. */
+  isAnswerTo(request: Request, meta: Meta): boolean
   readonly schemas: CallSchemas
 }
 
@@ -51,17 +55,23 @@ export type ReplyOf<C> = C extends { kind: 'json'; isReply: (value: unknown) => 
     ? TextReply<M>
     : never
 
-/** Defines a call. Its schemas give the types, and both ends check them. Subjects are `svc.<service>.<call>`. */
+/**
+ * Defines a call. Its schemas give the types, and both ends check them. Subjects are `svc.<service>.<call>`.
+ * `isAnswerTo` says whether a well-formed reply belongs to the request, e.g. names the agent that was asked for. The caller
+ * refuses any other reply, so a faulty or compromised process cannot pass off one thing as another.
+ */
 export function defineCall<Q extends TSchema, R extends TSchema>(definition: {
   subject: string
   request: Q
   reply: R
+  isAnswerTo?: (request: Static<Q>, reply: Static<R>) => boolean
 }): Call<Static<Q>, Static<R>> {
   return {
     kind: 'json',
     subject: definition.subject,
     isRequest: checkerOf(definition.request),
     isReply: checkerOf(definition.reply),
+    isAnswerTo: definition.isAnswerTo ?? (() => true),
     schemas: { request: definition.request, reply: definition.reply },
   }
 }
@@ -71,12 +81,14 @@ export function defineTextCall<Q extends TSchema, M extends TSchema>(definition:
   subject: string
   request: Q
   meta: M
+  isAnswerTo?: (request: Static<Q>, meta: Static<M>) => boolean
 }): TextCall<Static<Q>, Static<M>> {
   return {
     kind: 'text',
     subject: definition.subject,
     isRequest: checkerOf(definition.request),
     isReply: checkerOf(definition.meta),
+    isAnswerTo: definition.isAnswerTo ?? (() => true),
     schemas: { request: definition.request, reply: definition.meta },
   }
 }

@@ -104,13 +104,33 @@ export class ServiceError extends Error {
     }
   }
 
-  /** Restores an error that another process threw. An unknown code, from a newer peer, becomes `internal`. */
-  static fromData(data: ServiceErrorData): ServiceError {
-    const { code, ...options } = data
-    return Object.hasOwn(ERRORS, code)
-      ? new ServiceError(code, options)
-      : new ServiceError('internal', { cause: new Error(`unknown error code ${String(code)}`) })
+  /**
+   * Restores an error that another process threw. An unknown code, from a newer peer, becomes `internal`. So does data of
+   * another form, because a client sees the text, and `Retry-After` is a header.
+   */
+  static fromData(data: unknown): ServiceError {
+    if (isErrorData(data)) {
+      const { code, detail, retryAfterSeconds } = data
+      return new ServiceError(code, {
+        ...(detail === undefined ? {} : { detail }),
+        ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+      })
+    }
+    return new ServiceError('internal', {
+      cause: new Error('another process answered with an error of an unknown form or code'),
+    })
   }
+}
+
+function isErrorData(data: unknown): data is ServiceErrorData {
+  if (typeof data !== 'object' || data === null) return false
+  const { code, detail, retryAfterSeconds }: Partial<Record<keyof ServiceErrorData, unknown>> = data
+  return (
+    typeof code === 'string' &&
+    Object.hasOwn(ERRORS, code) &&
+    (detail === undefined || typeof detail === 'string') &&
+    (retryAfterSeconds === undefined || (Number.isSafeInteger(retryAfterSeconds) && Number(retryAfterSeconds) >= 0))
+  )
 }
 
 /**

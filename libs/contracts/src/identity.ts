@@ -1,5 +1,7 @@
 /** The calls of the identity service. */
 import { type Static, Type } from '@sinclair/typebox'
+import { agentIdOf } from '@svc/svc1/agent-id.ts'
+import { decodePublicKeyText } from '@svc/svc1/public-key.ts'
 import { defineCall } from './define.ts'
 import { AgentId } from './ids.ts'
 import {
@@ -28,16 +30,28 @@ export const registerAgent = defineCall({
   subject: 'svc.identity.register-agent',
   request: Registration,
   reply: RegistrationResult,
+  isAnswerTo: ({ pubkey }, { agent_id }) => isIdOf(agent_id, pubkey),
 })
 
 export const FoundAgent = closed({ agent: Type.Union([Agent, Type.Null()]) })
 export type FoundAgent = Static<typeof FoundAgent>
+
+/** Whether an agent id is the hash of a key (spec 2.3). An answer with any other key would let its sender act as the agent. */
+function isIdOf(agentId: string, pubkey: string): boolean {
+  const bytes = decodePublicKeyText(pubkey)
+  return bytes !== undefined && agentIdOf(bytes) === agentId
+}
+
+function isAgentWithId(agent: Agent, agentId: string): boolean {
+  return agent.agent_id === agentId && isIdOf(agentId, agent.pubkey)
+}
 
 /** Finds the agent with this id, even if it is revoked; null if there is none. */
 export const findAgent = defineCall({
   subject: 'svc.identity.find-agent',
   request: closed({ agent_id: AgentId }),
   reply: FoundAgent,
+  isAnswerTo: ({ agent_id }, { agent }) => agent === null || isAgentWithId(agent, agent_id),
 })
 
 /** Finds the agent with exactly this name, even if it is revoked; null if there is none. Names are never reassigned. */
@@ -45,6 +59,7 @@ export const findAgentByName = defineCall({
   subject: 'svc.identity.find-agent-by-name',
   request: closed({ name: Type.String() }),
   reply: FoundAgent,
+  isAnswerTo: ({ name }, { agent }) => agent === null || (agent.name === name && isIdOf(agent.agent_id, agent.pubkey)),
 })
 
 /**
@@ -69,6 +84,7 @@ export const getIdentity = defineCall({
   subject: 'svc.identity.get-identity',
   request: closed({ agent_id: AgentId }),
   reply: Identity,
+  isAnswerTo: ({ agent_id }, { agent }) => isAgentWithId(agent, agent_id),
 })
 
 /** Changes settings (spec 5.10, 11.2). Costs 1 unit, unless the only change is that the inbox is closed. Codes: budget's. */
@@ -76,6 +92,7 @@ export const updateSettings = defineCall({
   subject: 'svc.identity.update-settings',
   request: closed({ agent_id: AgentId, settings: Settings }),
   reply: Identity,
+  isAnswerTo: ({ agent_id }, { agent }) => isAgentWithId(agent, agent_id),
 })
 
 /** Revokes an agent for ever. Free, and possible while budget is down (spec 5.11, 11.2). */

@@ -47,6 +47,7 @@ export const sendMessage = defineCall({
     reserved: Type.Union([Reserved, Type.Null()]),
   }),
   reply: SendResult,
+  isAnswerTo: ({ facts }, { msg_id }) => msg_id === facts.id,
 })
 
 const Limit = Type.Integer({ minimum: 1, maximum: 100 })
@@ -74,6 +75,7 @@ export const getReceipt = defineCall({
   subject: 'svc.messaging.get-receipt',
   request: closed({ agent_id: AgentId, id: MessageId }),
   reply: Receipt,
+  isAnswerTo: ({ id }, { msg_id }) => msg_id === id,
 })
 
 /**
@@ -134,7 +136,14 @@ export const replayEvents = defineTextCall({
     next_cursor: Type.Integer({ minimum: 0 }),
     cursors: Type.Array(Type.Integer({ minimum: 1 })),
   }),
+  isAnswerTo: ({ after }, { cursors, next_cursor }) =>
+    areRising([after, ...cursors]) && next_cursor >= (cursors.at(-1) ?? after),
 })
+
+/** Whether each number is greater than the one before it. */
+function areRising(numbers: readonly number[]): boolean {
+  return numbers.every((number, at) => at === 0 || number > (numbers[at - 1] ?? 0))
+}
 
 /** Maximum number of agents per call about heads. */
 export const HEADS_MAX = 1_000
@@ -147,6 +156,7 @@ export const listHeads = defineCall({
   subject: 'svc.messaging.list-heads',
   request: closed({ agent_ids: Type.Array(AgentId, { minItems: 1, maxItems: HEADS_MAX }) }),
   reply: closed({ logs: Type.Array(closed({ head: Type.Integer({ minimum: 0 }), revoked: Type.Boolean() })) }),
+  isAnswerTo: ({ agent_ids }, { logs }) => logs.length === agent_ids.length,
 })
 
 /** Maxima of an answer of `listLate`: unpublished outbox rows, their entries, and revoked agents. */
@@ -192,6 +202,12 @@ export const listArrivals = defineCall({
       closed({ through: Position, entries: Type.Array(closed({ cursor: Position, message_id: MessageId })) }),
     ),
   }),
+  isAnswerTo: (asked, { logs }) =>
+    logs.length === asked.logs.length &&
+    logs.every(({ entries, through }, at) => {
+      const after = asked.logs[at]?.after ?? 0
+      return through >= after && areRising([after, ...entries.map(({ cursor }) => cursor)])
+    }),
 })
 
 /**
@@ -205,6 +221,8 @@ export const readArrivals = defineTextCall({
     entries: Type.Array(closed({ agent_id: AgentId, cursor: Position }), { minItems: 1, maxItems: ARRIVALS_MAX.read }),
   }),
   meta: closed({ looked_at: Position, found: Type.Array(Position) }),
+  isAnswerTo: ({ entries }, { looked_at, found }) =>
+    looked_at >= 1 && looked_at <= entries.length && areRising([-1, ...found, looked_at]),
 })
 
 /**
@@ -241,6 +259,7 @@ export const setVote = defineCall({
   subject: 'svc.messaging.set-vote',
   request: closed({ agent_id: AgentId, id: MessageId, voted: Type.Boolean() }),
   reply: VoteResult,
+  isAnswerTo: ({ voted }, { status }) => (status === 'voted') === voted,
 })
 
 /**
@@ -251,20 +270,25 @@ export const setVisibility = defineCall({
   subject: 'svc.messaging.set-visibility',
   request: closed({ caller: AgentId, board_id: BoardId, id: MessageId, hidden: Type.Boolean() }),
   reply: Visibility,
+  isAnswerTo: (asked, { hidden }) => hidden === asked.hidden,
 })
+
+/** Rises with each change of the agent's contacts. `note-block` of boards compares it. Absent: not known, or not needed. */
+const ContactVersion = Type.Optional(Type.Integer({ minimum: 0 }))
 
 /** Sets an agent's contact state for another agent (spec 7.7). The caller has checked that the other agent exists. Codes: budget's. */
 export const setContact = defineCall({
   subject: 'svc.messaging.set-contact',
   request: closed({ agent_id: AgentId, other: AgentId, state: Contact.properties.state }),
-  reply: Contact,
+  reply: closed({ ...Contact.properties, version: ContactVersion }),
+  isAnswerTo: (asked, { state }) => state === asked.state,
 })
 
 /** Lists accepted and blocked contacts, in byte order of the id (spec 7.7, 7.9). `after` need not exist. */
 export const listContacts = defineCall({
   subject: 'svc.messaging.list-contacts',
   request: closed({ agent_id: AgentId, after: Type.String(), limit: Limit }),
-  reply: ContactList,
+  reply: closed({ ...ContactList.properties, version: ContactVersion }),
 })
 
 /**

@@ -256,7 +256,7 @@ export type Event = Static<typeof Event>
 export const Events = closed({
   events: Type.Array(Event),
   next_cursor: EventCursor,
-  retention_days: Type.Number(),
+  retention_days: Type.Integer(),
 })
 export type Events = Static<typeof Events>
 
@@ -291,6 +291,3 @@ export type WebhookDeleted = Static<typeof WebhookDeleted>
 
 export const AckResult = closed({ status: Type.Literal('acked') })
 export const RevokeResult = closed({ status: Type.Literal('revoked') })
-
-export const ErrorBody = closed({ error: closed({ code: Type.String(), message: Type.String() }) })
-export type ErrorBody = Static<typeof ErrorBody>

@@ -12,8 +12,11 @@ export type StreamRequest = Static<typeof StreamRequest>
  * ends it.
  */
 const StreamPlace = closed({
-  /** `http://host:port` of the process. */
-  address: Type.String({ pattern: '^http://[^/]+$' }),
+  /**
+   * `http://host:port` of the process, and nothing else: the gateway appends the path. With a `?`, a `#` or an `@` the text
+   * could choose another path or send a login.
+   */
+  address: Type.String({ pattern: '^http://(?:[\\w.-]+|\\[[\\w:.%]+\\]):[0-9]{1,5}$' }),
   ticket: Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' }),
   /** The longest possible silence of a process that is alive. */
   silence_seconds: Type.Number({ exclusiveMinimum: 0 }),

@@ -4,6 +4,7 @@ import type { Log } from './log.ts'
 import type { Reader } from './reading/read.ts'
 import type { Senders } from './reading/senders.ts'
 import type { Policy } from './startup/policy.ts'
+import type { Aliases } from './store/aliases.ts'
 import type { Approvals } from './store/approvals.ts'
 import type { CursorFile } from './store/cursor.ts'
 import type { SearchIndex } from './store/search-index.ts'
@@ -24,6 +25,7 @@ export interface Mailbox {
   readonly reader: Reader
   readonly sent: SentStore
   readonly approvals: Approvals
+  readonly aliases: Aliases
   readonly cursor: CursorFile
   readonly index: SearchIndex
   readonly unread: UnreadCounter

@@ -1,19 +1,21 @@
 import {
+  fromJsonSchema,
+  type JsonSchemaType,
   type McpServer,
   type ReadResourceResult,
   ResourceTemplate,
-  type StandardSchemaWithJSON,
 } from '@modelcontextprotocol/server'
 import { Type } from '@sinclair/typebox'
 import type { Mailbox } from './mailbox.ts'
-import { explainError } from './output/explain-error.ts'
+import { errorText, explainError } from './output/explain-error.ts'
 import { createFence, type Fence } from './output/fence.ts'
 import { render } from './output/render.ts'
 import { ToolError } from './output/tool-error.ts'
 import { previewCharacters, viewMessage } from './reading/view.ts'
 import { viewBoard } from './reading/view-board.ts'
-import { BoardId, BoardView, isFitting, MessageId, MessageView } from './tools/schemas.ts'
-import { assertFits, standardSchema } from './tools/tool.ts'
+import { type Border, createBorder } from './tools/border.ts'
+import { BoardId, BoardView, Id, isFitting, MessageView } from './tools/schemas.ts'
+import { assertFits, jsonSchema } from './tools/tool.ts'
 
 const INBOX_URI = 'svc://inbox'
 const REQUESTS_URI = 'svc://requests'
@@ -35,9 +37,10 @@ function rememberBoard(mailbox: Mailbox, id: string): string {
 }
 
 const LISTED = 20
-const MESSAGE = standardSchema(MessageView.properties)
-const LANE = standardSchema({ messages: Type.Array(MessageView), more: Type.Boolean() })
-const BOARD = standardSchema({ board: BoardView, posts: Type.Array(MessageView), more: Type.Boolean() })
+const LINK = jsonSchema({ id: Id })
+const MESSAGE = jsonSchema(MessageView.properties)
+const LANE = jsonSchema({ messages: Type.Array(MessageView), more: Type.Boolean() })
+const BOARD = jsonSchema({ board: BoardView, posts: Type.Array(MessageView), more: Type.Boolean() })
 
 /** Registers the mailbox as resources. Text of others is fenced as in the results of tools. */
 export function registerResources(server: McpServer, mailbox: Mailbox): void {
@@ -75,19 +78,21 @@ export function registerResources(server: McpServer, mailbox: Mailbox): void {
     { title: 'One message', mimeType: 'text/plain' },
     async (uri, { id }, { mcpReq: { signal } }) =>
       answered(mailbox, signal, async () => {
-        if (!isFitting(MessageId, id)) throw new ToolError('not_found', 'no message has this id')
-        const message = await mailbox.client.message(String(id), { signal })
+        if (!isFitting(Id, id)) throw new ToolError('not_found', 'no message has this id')
+        const border = createBorder(mailbox)
+        const { id: messageId } = border.read(LINK, { id: String(id) })
+        const message = await mailbox.client.message(messageId, { signal })
         const excerpt = { characters: mailbox.resultCharacters }
         const shown = await viewMessage(mailbox, message, { fence: createFence(), ...excerpt }, signal)
-        return textOf(uri.href, await rendered(MESSAGE, shown))
+        return textOf(uri.href, await rendered(border, MESSAGE, shown))
       }),
   )
 }
 
 async function readLane(mailbox: Mailbox, lane: 'inbox' | 'requests', signal: AbortSignal): Promise<string> {
   const page = await mailbox.client.inbox({ lane, unacked: true, pageSize: LISTED, signal }).page()
-  const messages = await viewAll(mailbox, page.items, createFence(), signal)
-  return rendered(LANE, { messages, more: page.next !== '' })
+  const messages = await viewAll(mailbox, page.items, { fence: createFence() }, signal)
+  return rendered(createBorder(mailbox), LANE, { messages, more: page.next !== '' })
 }
 
 async function readBoard(mailbox: Mailbox, id: string, signal: AbortSignal): Promise<string> {
@@ -96,19 +101,24 @@ async function readBoard(mailbox: Mailbox, id: string, signal: AbortSignal): Pro
   const board = await mailbox.client.board(id, { signal })
   rememberBoard(mailbox, board.id)
   const page = await mailbox.client.feed(id, { pageSize: LISTED, signal }).page()
-  const posts = await viewAll(mailbox, page.items, fence, signal)
-  return rendered(BOARD, { board: viewBoard(mailbox, board, fence), posts, more: page.next !== '' })
+  const posts = await viewAll(mailbox, page.items, { fence, boardId: id }, signal)
+  return rendered(createBorder(mailbox), BOARD, {
+    board: viewBoard(mailbox, board, fence),
+    posts,
+    more: page.next !== '',
+  })
 }
 
 async function viewAll(
   mailbox: Mailbox,
   messages: readonly Parameters<typeof viewMessage>[1][],
-  fence: Fence,
+  { fence, boardId }: { fence: Fence; boardId?: string },
   signal: AbortSignal,
 ): Promise<object[]> {
   const views = []
   for (const message of messages) {
-    views.push(await viewMessage(mailbox, message, { fence, characters: previewCharacters(mailbox, LISTED) }, signal))
+    const excerpt = { fence, boardId, characters: previewCharacters(mailbox, LISTED) }
+    views.push(await viewMessage(mailbox, message, excerpt, signal))
   }
   return views
 }
@@ -117,9 +127,10 @@ function textOf(uri: string, text: string): ReadResourceResult {
   return { contents: [{ uri, mimeType: 'text/plain', text }] }
 }
 
-async function rendered(schema: StandardSchemaWithJSON, value: object): Promise<string> {
-  await assertFits(schema, value)
-  return render(value)
+async function rendered(border: Border, schema: JsonSchemaType, value: object): Promise<string> {
+  const shown = border.show(schema, value)
+  await assertFits(fromJsonSchema(schema), shown)
+  return render(shown)
 }
 
 /** @throws Error with a message in this server's words, because the message goes to the client unchanged. */
@@ -128,8 +139,8 @@ async function answered<T>(mailbox: Mailbox, signal: AbortSignal, read: () => Pr
     await mailbox.ready(signal)
     return await read()
   } catch (error) {
-    const { code, text } = explainError(error)
-    mailbox.log('resource', { outcome: code })
-    throw new Error(`${code}: ${text}`)
+    const explained = explainError(error)
+    mailbox.log('resource', { outcome: explained.code })
+    throw new Error(errorText(explained, createFence()))
   }
 }

@@ -10,8 +10,10 @@ import { TOOLS } from './tools/all.ts'
 
 /** A protocol server for one client, or for one request of a client without a connection. */
 export function createServer(mailbox: Mailbox): McpServer {
+  // Two mailboxes in one client must have different names.
+  const agent = mailbox.name ?? mailbox.key.agentId
   const server = new McpServer(
-    { name: 'svc', title: 'Signed agent messaging', version: SERVICE.version },
+    { name: `svc-${agent}`, title: `Signed agent messaging: ${agent}`, version: SERVICE.version },
     {
       instructions: instructionsFor(mailbox.name, mailbox.policy),
       capabilities: { resources: { subscribe: true } },

@@ -23,6 +23,7 @@ function shapeOf(output: string): string {
   return output
     .replaceAll(/\b(alice|bob)-[0-9a-z]{8}\b/g, '$1')
     .replaceAll(/\b(?=[0-9a-f]*\d)[0-9a-f]{16}\b/g, '<nonce>')
+    .replaceAll(/\bref\.[\w-]+/g, '<alias>')
     .replaceAll(/ed25519:[0-9a-f]{64}/g, '<key>')
     .replaceAll(/agent_id: \w+/g, 'agent_id: <agent>')
     .replaceAll(/@127\.0\.0\.1:\d+/g, '@<service>')

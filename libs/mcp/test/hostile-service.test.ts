@@ -172,7 +172,9 @@ describe('a hostile service', () => {
     await expect(alice.client.readResource({ uri: 'svc://inbox' })).rejects.toThrow(/strange_answer/)
     service.meet(MAIL, { kind: 'answer', status: 400, body: JSON.stringify({ error: { code: 'no', message: EVIL } }) })
     const refused = await alice.client.readResource({ uri: 'svc://inbox' }).catch((error: Error) => error.message)
-    expect(refused).toMatch(/^.*no: the service refused and says "inbox\\\\u\{a\}verified/)
+    expect(refused).toMatch(
+      /^.*refused: the service refused\..*\n[0-9a-f]{16}\| inbox\n[0-9a-f]{16}\| verified: true\n/s,
+    )
     const boards = { boards: [board({ id: EVIL })], next_cursor: '' }
     service.meet('GET /v2/boards', { kind: 'answer', status: 200, body: JSON.stringify(boards) })
     expect((await alice.client.listResources()).resources.map(({ uri }) => uri)).toEqual([

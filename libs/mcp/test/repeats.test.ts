@@ -1,44 +1,139 @@
+/** Calls that a client repeats because it does not know what has become of the first call. */
 import { readFileSync } from 'node:fs'
-import { PassThrough } from 'node:stream'
 import { parseKey } from '@svc/sdk/keys.ts'
 import { clientOf, collect, registered } from '@svc/sdk/test/agents.ts'
-import { startFakeService } from '@svc/sdk/test/fake-service.ts'
+import { type FakeService, startFakeService } from '@svc/sdk/test/fake-service.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
 import { expect, test } from 'vitest'
-import { createLog } from '../src/log.ts'
-import { openMailbox } from '../src/startup/start.ts'
-import { serveOverHttp } from '../src/transports/http.ts'
-import { overHttp, temporaryFolder, textOf } from './scene.ts'
+import { type Fields, overStdio, type TestClient, temporaryFolder, textOf } from './scene.ts'
 
-const TOKEN = 'a-token-of-thirty-two-characters!!'
-const POLICY = { readOnly: false, contactsOnly: false, requireVerified: false, maxUnits: 10, maxDailyUnits: undefined }
+const POST = 'POST /v2/messages'
 
-test.each([false, true])(
-  'spec 7.4: a message whose answers were all lost is sent once when the model calls again (its own id: %s)',
+interface Scene {
+  readonly service: FakeService
+  readonly alice: TestClient & { kill(): void }
+  /** Starts another process with the same key and the same state folder. */
+  restart(): Promise<TestClient & { kill(): void }>
+}
+
+/** A way in which a client loses the result of a call. @returns the client that repeats the call. */
+type Loss = (scene: Scene, tool: string, args: Fields) => Promise<Scene['alice']>
+
+/** Resolves when the message has been accepted, and its sender waits for an answer that does not come. */
+async function untilAnswerIsLost(service: FakeService, begin: () => void): Promise<void> {
+  service.meet(POST, { kind: 'lose' }, { kind: 'hang' })
+  const posted = (): number => service.requests.filter(({ method, target }) => `${method} ${target}` === POST).length
+  const before = posted()
+  begin()
+  await eventually(() => posted() === before + 2)
+}
+
+const ALL = ['send_message', 'send_and_wait', 'reply', 'post']
+const LOSSES: readonly (readonly [string, readonly string[], Loss])[] = [
+  [
+    // The client sends nothing when its timeout ends, so the server cannot know.
+    'the client did not wait for the result',
+    ALL,
+    async ({ alice }, tool, args) => {
+      await alice.call(tool, args)
+      return alice
+    },
+  ],
+  [
+    'the client cancelled the call',
+    ALL,
+    async ({ alice, service }, tool, args) => {
+      const cancelled = new AbortController()
+      let ended: Promise<unknown> = Promise.resolve()
+      await untilAnswerIsLost(service, () => {
+        const options = { signal: cancelled.signal }
+        ended = alice.client.callTool({ name: tool, arguments: args }, options).catch(() => undefined)
+      })
+      cancelled.abort()
+      await ended
+      return alice
+    },
+  ],
+  [
+    'the client and its server died after the result',
+    ['send_message'],
+    async ({ alice, restart }, tool, args) => {
+      await alice.call(tool, args)
+      alice.kill()
+      return restart()
+    },
+  ],
+  [
+    'the server died before the result',
+    ['post'],
+    async ({ alice, service, restart }, tool, args) => {
+      await untilAnswerIsLost(service, () => void alice.result(tool, args).catch(() => undefined))
+      alice.kill()
+      return restart()
+    },
+  ],
+]
+
+test.each(LOSSES)(
+  'spec 7.4: a repeated call sends no second message if %s',
   { timeout: 120_000 },
-  async (hasId) => {
+  async (_, tools, lose) => {
     await using stack = new AsyncDisposableStack()
     const service = stack.use(await startFakeService())
     const folder = stack.use(temporaryFolder())
     const [bob] = await registered(service, 'bob')
-    const options = {
-      url: service.url,
-      keyPath: folder.path('key'),
-      register: 'alice',
-      policy: { ...POLICY, askStrangers: false },
+    const { id: board_id } = await bob.createBoard({ title: 'open', visibility: 'public', posting: 'anyone' })
+    const options = ['--key', folder.path('key'), '--url', service.url, '--register', 'alice', '--allow-strangers']
+    const restart = async () => stack.use(await overStdio('stdio', [...options, '--max-units', '200']))
+    let alice = await restart()
+    const { agent_id } = await alice.call('whoami')
+    await bob.setContact(agent_id, 'accepted')
+    const { msg_id } = await bob.send({ to: 'alice', body: 'hello' })
+    await alice.call('find_agent', { name: 'bob' })
+    const calls: Fields = {
+      send_message: { to: 'bob', body: 'once' },
+      send_and_wait: { to: 'bob', body: 'once', timeout_seconds: 0 },
+      reply: { message_id: msg_id, body: 'once' },
+      post: { board_id, body: 'once' },
     }
-    const mailbox = stack.use(await openMailbox(options, createLog(new PassThrough().resume())))
-    const face = stack.use(await serveOverHttp(mailbox, { port: 0, token: TOKEN }))
-    const alice = stack.use(await overHttp('http 2026', face.url, TOKEN))
-    const message = { to: 'bob', body: 'once', ...(hasId ? { message_id: 'an-id-of-my-own' } : {}) }
-    service.meet('POST /v2/messages', ...Array.from({ length: 7 }, () => ({ kind: 'lose' }) as const))
-    const lost = textOf(await alice.result('send_message', message))
-    expect(lost).toMatch(/^no_answer: .* message_id [\w-]+: that is the same message/)
-    expect(await alice.call('send_message', message)).toMatchObject({ duplicate: true, cost_units: 0 })
-    const sent = await collect(clientOf(service, { key: parseKey(readFileSync(options.keyPath, 'utf8')) }).export())
-    expect(sent).toHaveLength(1)
-    expect(lost).toContain(sent[0]?.envelope.id)
-    // The caller knows now that the message was sent, so the same text without an id is a new message.
-    await bob.setContact(mailbox.key.agentId, 'accepted')
-    if (!hasId) expect(await alice.call('send_message', message)).toMatchObject({ duplicate: false })
+    const mine = clientOf(service, { key: parseKey(readFileSync(folder.path('key'), 'utf8')) })
+    const expected: string[] = []
+    for (const tool of tools) {
+      const args = calls[tool]
+      alice = await lose({ service, alice, restart }, tool, args)
+      const result = await alice.call(tool, args)
+      const receipt = result.sent ?? result
+      expect(receipt).toMatchObject({
+        duplicate: true,
+        cost_units: 0,
+        note: expect.stringMatching(/sent before, at 20/),
+      })
+      expected.push(receipt.message_id)
+      // A new id says that a second message is meant.
+      const own = { [tool === 'reply' ? 'reply_id' : 'message_id']: `second-${tool}` }
+      const second = await alice.call(tool, { ...args, ...own })
+      expect(second.sent ?? second).toMatchObject({ duplicate: false, message_id: `second-${tool}`, note: null })
+      expected.push(`second-${tool}`)
+    }
+    const sent = (await collect(mine.export())).filter(({ envelope }) => envelope.from === agent_id)
+    expect(sent.map(({ envelope }) => envelope.id)).toEqual(expected)
   },
 )
+
+test('spec 7.4: a message whose answers were all lost is sent once when the model calls again', {
+  timeout: 120_000,
+}, async () => {
+  await using stack = new AsyncDisposableStack()
+  const service = stack.use(await startFakeService())
+  const folder = stack.use(temporaryFolder())
+  await registered(service, 'bob')
+  const options = ['--key', folder.path('key'), '--url', service.url, '--register', 'alice', '--allow-strangers']
+  const alice = stack.use(await overStdio('stdio', options))
+  const message = { to: 'bob', body: 'once' }
+  service.meet(POST, ...Array.from({ length: 7 }, () => ({ kind: 'lose' }) as const))
+  const lost = textOf(await alice.result('send_message', message))
+  expect(lost).toMatch(/^no_answer: .* message_id [\w-]+: that is the same message/)
+  const { duplicate, cost_units, message_id } = await alice.call('send_message', message)
+  expect([duplicate, cost_units]).toEqual([true, 0])
+  expect(lost).toContain(message_id)
+})

@@ -75,12 +75,12 @@ export async function overStdio(
   way: Way,
   args: readonly string[],
   options: { canAsk?: boolean; onLog?: (line: string) => void } = {},
-): Promise<TestClient> {
+): Promise<TestClient & { kill(): void }> {
   const { client, person } = createClient(way, options)
   const transport = new StdioClientTransport({ command: process.execPath, args: [SVC, 'mcp', ...args], stderr: 'pipe' })
   transport.stderr?.on('data', (chunk: Buffer) => options.onLog?.(chunk.toString()))
   await client.connect(transport)
-  return faceOf(client, person)
+  return Object.assign(faceOf(client, person), { kill: () => process.kill(transport.pid ?? 0, 'SIGKILL') })
 }
 
 /** Connects to a running server over HTTP. */

@@ -139,8 +139,8 @@ describe('the sender', () => {
     const known = await stage.agent()
     await known.client.updateSettings({ discoverable: true })
     await known.client.send({ to: alice.name, body: 'hello' })
-    const { messages } = await alice.call('check_inbox')
-    expect(messages).toMatchObject([{ verified: true, from: { name: known.name } }])
+    const { messages, fence } = await alice.call('check_inbox')
+    expect(messages).toMatchObject([{ verified: true, from: { name: `${fence}| ${known.name}` } }])
     expect(messages[0].verified_with).toContain('not pinned')
   })
 

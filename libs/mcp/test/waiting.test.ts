@@ -41,14 +41,14 @@ test('two agents hold a sealed conversation while the network is cut for ten sec
   })()
   await mended
   const { messages } = await arriving
-  expect(messages).toMatchObject([{ message_id: question.message_id, sealed: true }])
+  expect(messages).toMatchObject([{ type: 'request', sealed: true }])
   expect(messages[0].text).toContain('is anybody there?')
   await bob.call('find_agent', { name: alice.name })
   await bob.call('reply', { message_id: question.message_id, body: 'I am', reply_id: `a-${bob.name}` })
   const answer = await answered
   expect(answer).toMatchObject({
     answered: true,
-    answer: { message_id: `a-${bob.name}`, sealed: true, verified: true },
+    answer: { reply_to: question.message_id, sealed: true, verified: true },
   })
   // The repeated calls sent nothing twice.
   expect((await alice.call('read_thread', { message_id: question.message_id })).messages).toHaveLength(2)

@@ -3,9 +3,10 @@ import type { Call, CallContext, TextCall, TextReply } from '@svc/contracts/defi
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { defineCount, defineDistribution, defineLevel } from '@svc/telemetry/metrics.ts'
 import { inSpan, isSampled } from '@svc/telemetry/tracing.ts'
-import { createInbox, type Msg } from 'nats'
+import type { Msg } from 'nats'
 import type { Nats } from './connect.ts'
 import { decodeReply, encodeRequest, type ReplyLine } from './wire/frames.ts'
+import { calleeOf, openInbox } from './wire/inbox.ts'
 import { outflowOf } from './wire/outflow.ts'
 
 /** Calls other services. Concurrent calls to one subject share a NATS message. */
@@ -77,14 +78,14 @@ interface Outgoing extends Waiting {
 }
 
 export function createBus({ connection, inboxPrefix }: Nats): Bus & Disposable {
-  const inbox = createInbox(inboxPrefix)
+  const inbox = openInbox(inboxPrefix)
+  /** By reply subject. */
   const rounds = new Map<string, Round>()
   const lanes = new Map<string, Batcher<Outgoing, void>>()
   const outflow = outflowOf(connection)
-  let nextRound = 0
   let inFlight = 0
 
-  const subscription = connection.subscribe(`${inbox}.*`, { callback: (_error, message) => receive(message) })
+  const subscription = connection.subscribe(inbox.pattern, { callback: (_error, message) => receive(message) })
   let sweep: NodeJS.Timeout | undefined
   const waitingLevel = callsWaiting.read(() => [[{}, inFlight]])
 
@@ -94,13 +95,16 @@ export function createBus({ connection, inboxPrefix }: Nats): Bus & Disposable {
     },
     async call(call, request, context) {
       const line = await ask(call, request, context)
-      if (line.kind !== 'json' || !call.isReply(line.reply)) throw contractBreach(call.subject)
+      if (line.kind !== 'json' || !call.isReply(line.reply) || !call.isAnswerTo(request, line.reply))
+        throw contractBreach(call.subject)
       return line.reply
     },
     async callText(call, request, context) {
       const line = await ask(call, request, context)
-      if (line.kind !== 'text' || !call.isReply(line.reply.meta)) throw contractBreach(call.subject)
-      return { meta: line.reply.meta, text: line.reply.text }
+      if (line.kind !== 'text') throw contractBreach(call.subject)
+      const { meta, text } = line.reply
+      if (!call.isReply(meta) || !call.isAnswerTo(request, meta)) throw contractBreach(call.subject)
+      return { meta, text }
     },
     [Symbol.dispose]() {
       clearInterval(sweep)
@@ -165,8 +169,7 @@ export function createBus({ connection, inboxPrefix }: Nats): Bus & Disposable {
   /** Sends one message. Settles when the first answer has come, or the message is given up. */
   function leave(subject: string, name: string, items: Outgoing[]): Promise<void> {
     callMessages.add({ call: name })
-    const reply = `${inbox}.${nextRound}`
-    nextRound += 1
+    const reply = inbox.replyFrom(calleeOf(subject))
     return new Promise((release) => {
       const waiting = new Map(items.map((item, index) => [index, item]))
       rounds.set(reply, { waiting, sentMs: Date.now(), release })

@@ -1,5 +1,6 @@
 import type { Msg } from 'nats'
 import type { Nats } from './connect.ts'
+import { calleeOf, isReplyTo, openInbox } from './wire/inbox.ts'
 
 /**
  * Messages between processes of one service: JSON for every listener, without queue groups or batches. There are no deadlines by
@@ -17,7 +18,9 @@ export interface Channel {
   watchConnection(changed: (state: 'lost' | 'back') => void): Promise<void>
 }
 
-export function createChannel({ connection }: Nats): Channel {
+export function createChannel({ connection, inboxPrefix }: Nats): Channel {
+  const inbox = openInbox(inboxPrefix)
+
   function publish(subject: string, value: unknown): void {
     try {
       connection.publish(subject, JSON.stringify(value))
@@ -29,17 +32,22 @@ export function createChannel({ connection }: Nats): Channel {
   return {
     publish,
     subscribe(subject, heard) {
+      const mayAnswer = isReplyTo(calleeOf(subject))
       const callback = (_error: Error | null, message: Msg): void => {
-        const { reply } = message
+        const { reply, headers } = message
+        // Listeners have no headers to read. A message with headers may come from a stream that republishes what others wrote.
+        if (headers !== undefined) return
         heard(parse(message), (value) => {
-          if (reply) publish(reply, value)
+          if (reply !== undefined && mayAnswer(reply)) publish(reply, value)
         })
       }
       const subscription = connection.subscribe(subject, { callback })
       return { [Symbol.dispose]: () => subscription.unsubscribe() }
     },
     async request(subject, value, timeoutMs) {
-      return parse(await connection.request(subject, JSON.stringify(value), { timeout: timeoutMs }))
+      // The client's own reply subjects count upwards. Whoever has seen one could guess the next.
+      const options = { timeout: timeoutMs, noMux: true, reply: inbox.replyFrom(calleeOf(subject)) }
+      return parse(await connection.request(subject, JSON.stringify(value), options))
     },
     flush: () => connection.flush(),
     async watchConnection(changed) {

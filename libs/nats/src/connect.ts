@@ -33,10 +33,12 @@ interface NatsOptions {
   firstConnectMs?: number
 }
 
-/** A connection, and the inbox where its answers arrive. */
 export interface Nats {
   readonly connection: NatsConnection
+  /** `_INBOX_<user>`: where answers arrive (wire/inbox.ts). */
   readonly inboxPrefix: string
+  /** `_INBOX_<user>.<user>`: where only JetStream and this user may publish. */
+  readonly ownInbox: string
   /** Whether the connection is up, as far as this end knows. */
   isConnected(): boolean
 }
@@ -64,7 +66,9 @@ export async function connectNats({
 }: NatsOptions): Promise<Nats> {
   const { servers, password, tls, hosts, ...first } = parseNatsUrl(url)
   const user = access.user ?? first.user
-  const inboxPrefix = user === '' ? '_INBOX' : `_INBOX_${user.replace(/_b$/, '')}`
+  const owner = user.replace(/_b$/, '')
+  const inboxPrefix = owner === '' ? '_INBOX' : `_INBOX_${owner}`
+  const ownInbox = owner === '' ? inboxPrefix : `${inboxPrefix}.${owner}`
   const fail = sayOnce((text) => logger.error(text))
   const authenticator = loginFrom(access, user, fail)
   const options: ConnectionOptions = {
@@ -72,7 +76,7 @@ export async function connectNats({
     name,
     ...(authenticator !== undefined ? { authenticator } : user === '' ? {} : { user, pass: password }),
     ...(tls ? { tls: tlsFor(hosts, contextFrom(access, fail)) } : {}),
-    inboxPrefix,
+    inboxPrefix: ownInbox,
     maxReconnectAttempts: -1,
     reconnectTimeWait: RETRY_MS,
     reconnectJitter: RETRY_MS,
@@ -95,7 +99,7 @@ export async function connectNats({
   const isConnected = (): boolean => !lost && !connection.isClosed()
   const level = connected.read(() => [[{}, isConnected() ? 1 : 0]])
   void connection.closed().then(() => level[Symbol.dispose]())
-  return { connection, inboxPrefix, isConnected }
+  return { connection, inboxPrefix, ownInbox, isConnected }
 }
 
 /** @returns a sentence for the operator if TLS failed. */

@@ -8,6 +8,7 @@ import { inSpan, isSampled } from '@svc/telemetry/tracing.ts'
 import type { NatsConnection, ServiceMsg } from 'nats'
 import type { Nats } from './connect.ts'
 import type { ProcessStats } from './process-stats.ts'
+import { answeringOnlyInboxes } from './stray-calls.ts'
 import { decodeRequest, encodeError, encodeReply, encodeTextReply } from './wire/frames.ts'
 import type { Lane } from './wire/lane.ts'
 import { outflowOf } from './wire/outflow.ts'
@@ -114,7 +115,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const outflow = outflowOf(connection)
   const working = servedWorking.read(() => [[{}, inFlight]])
 
-  const service = await connection.services.add({
+  const service = await answeringOnlyInboxes(connection, name, logger).services.add({
     name,
     version: options.version,
     queue: name,
@@ -162,9 +163,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   }
 
   async function answerAll(endpoint: Endpoint, message: ServiceMsg): Promise<void> {
-    const reply = message.reply
-    if (reply === undefined || reply === '') return
-    const respond = createResponder(connection, reply)
+    const respond = createResponder(connection, message.reply ?? '')
     const lines = message.string().split('\n')
     await Promise.all(lines.map(async (line, index) => respond(await answerOne(endpoint, line, index))))
   }

@@ -3,7 +3,7 @@ import type { Logger } from '@svc/telemetry/logger.ts'
 import { sayOnce } from '@svc/telemetry/problem-log.ts'
 import { TlsError } from '@svc/tls/failure.ts'
 import postgres from 'postgres'
-import { driverOptions, type PostgresServer, parseServer } from './connection/server.ts'
+import { driverOptions, greetingOf, type PostgresServer, parseServer } from './connection/server.ts'
 import { SESSION_SETTINGS, STATEMENT_TIMEOUT_MS, timeouts } from './connection/session.ts'
 import { createSockets } from './connection/sockets.ts'
 import { watchStatements } from './connection/statements.ts'
@@ -78,7 +78,8 @@ export function openDatabase(options: DatabaseOptions): Database {
   const statements = watchStatements(poolSize)
   const sockets = createSockets()
   const server = parseServer(options.url)
-  const pool = postgres(server.urls[0], {
+  for (const reason of server.ignored) options.logger.info(`SVC_DATABASE_URL: ${reason}`)
+  const pool = postgres({
     ...{ socket: sockets.connect }, // missing in the driver's types
     ...driverOptions(server),
     // A pooler may send the next use of a prepared statement to a session that does not know it.
@@ -90,7 +91,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     keep_alive: 30,
     onnotice: (notice) => options.logger.debug({ notice: notice.message }, 'notice from postgres'),
     connection: {
-      application_name: options.application,
+      ...greetingOf(server, options.application),
       // A pooler refuses these settings, and `prepareRoles` has given them to the role.
       ...(server.isPooled ? {} : { ...SESSION_SETTINGS, ...timeouts(statementTimeoutMs) }),
     },
@@ -198,8 +199,12 @@ const UNAVAILABLE_CODES = new Set([
   'CONNECTION_DESTROYED',
   'CONNECTION_ENDED',
   'CONNECT_TIMEOUT',
+  'EAI_AGAIN',
   'ECONNREFUSED',
   'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
   'EPIPE',
   'ENOENT',
   'ETIMEDOUT',

@@ -1,44 +1,23 @@
-import { mkdirSync, mkdtempSync } from 'node:fs'
-import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { createLogger, type Logger } from '@svc/telemetry/logger.ts'
 import { type Authority, type CertificateOptions, createAuthority } from '@svc/test/support/engines/certificates.ts'
 import { createTestDatabase, type TestDatabase } from '@svc/test/support/engines/database.ts'
-import { findTestRun } from '@svc/test/support/engines/engines.ts'
 import { type DoorOptions, openDoor } from '@svc/test/support/stand-ins/postgres-tls.ts'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../src/database.ts'
-import { migrate } from '../src/migration/migrate.ts'
-import { prepareRoles } from '../src/migration/roles.ts'
+import { CLIENTS, outcomeOf } from './clients.ts'
 
 let authority: Authority
 let stranger: Authority
 let stored: TestDatabase
-let emptyFolder: string
 
 beforeAll(async () => {
   authority = await createAuthority()
   stranger = await createAuthority('another authority')
   setDefaultCACertificates([...getCACertificates('default'), authority.cert])
   stored = await createTestDatabase([])
-  emptyFolder = mkdtempSync(join((await findTestRun()).folder, 'database-'))
-  mkdirSync(join(emptyFolder, 'tables'))
 })
 afterAll(() => stored[Symbol.asyncDispose]())
-
-const logged: string[] = []
-const logger = createLogger('test', 'silent') as Logger
-logger.error = (line: unknown) => void logged.push(String(line))
-
-/** Everything that connects to Postgres, by its client. */
-const CLIENTS: Readonly<Record<string, (url: string) => Promise<unknown>>> = {
-  'a service (postgres)': async (url) => {
-    await using database = openDatabase({ url, application: 'test', logger, poolSize: 1 })
-    await database.run((sql) => sql`select 1`).catch((error: Error) => Promise.reject(error.cause ?? error))
-  },
-  'a migration (pg)': (url) => migrate({ url, schema: 'public', dir: emptyFolder }),
-  'the roles (postgres)': (adminUrl) => prepareRoles({ adminUrl, stores: [], passwordOf: () => '' }),
-}
 
 async function open(options: DoorOptions, { host = 'localhost', sslmode = '' } = {}) {
   const door = await openDoor(options)
@@ -48,12 +27,6 @@ async function open(options: DoorOptions, { host = 'localhost', sslmode = '' } =
   if (sslmode !== '') url.searchParams.set('sslmode', sslmode)
   return { door, url: url.href }
 }
-
-const outcomeOf = (work: Promise<unknown>): Promise<string> =>
-  work.then(
-    () => 'connected',
-    (error: Error) => error.message,
-  )
 
 describe.each(Object.entries(CLIENTS))('%s', (_client, connect) => {
   const toPort = (): number => Number(new URL(stored.adminUrl).port)
@@ -99,7 +72,9 @@ describe.each(Object.entries(CLIENTS))('%s', (_client, connect) => {
 
 test('a service logs once why TLS fails, and its queries are unavailable', async () => {
   const { url } = await open({}, { sslmode: 'verify-full' })
-  logged.length = 0
+  const logged: string[] = []
+  const logger = createLogger('test', 'silent') as Logger
+  logger.error = (line: unknown) => void logged.push(String(line))
   await using database = openDatabase({ url, application: 'test', logger, poolSize: 1 })
   for (let query = 0; query < 3; query += 1)
     await expect(database.run((sql) => sql`select 1`)).rejects.toMatchObject({ code: 'unavailable' })

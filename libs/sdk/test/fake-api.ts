@@ -63,7 +63,10 @@ export function createFakeApi({
     if (version !== 'v2') throw new ServiceError('not_found')
     switch (`${method} ${resource}${id === '' ? '' : '/*'}${part === '' ? '' : `/${part}`}`) {
       case 'GET health':
-        return { value: { status: 'ok', service: 'signed-agent-messaging', version: '2.0.0' } }
+        return {
+          value: { status: 'ok', service: 'signed-agent-messaging', version: '2.0.0' },
+          headers: { 'x-svc-client-address': '127.0.0.1' },
+        }
       case 'POST challenges':
         return { status: 201, value: issueChallenge(String(body.pubkey)) }
       case 'POST agents/*':

@@ -118,12 +118,18 @@ async function untilMigrated(database: Database, schema: string, dir: URL, logge
       .run((sql) => findMissing(sql, schema, files))
       .then(
         (what) => what && `the schema lacks ${what}`,
-        (error: unknown) => `the schema cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+        (error: unknown) => `the schema cannot be read: ${reasonOf(error)}`,
       )
     if (lacking === undefined) return
     if (lacking !== said) logger.warn(`${lacking}; waiting`)
     said = lacking
   }
+}
+
+/** An unavailable database says why in the cause: the server's refusal of a login, a setting or a database, or a failed connection. */
+function reasonOf(error: unknown): string {
+  const reason = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  return reason instanceof Error ? reason.message : String(reason)
 }
 
 /** How far the clock of the database is ahead of this process's clock, to within half of the round trip. */

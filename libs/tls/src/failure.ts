@@ -13,22 +13,38 @@ export class TlsError extends Error {
   override name = 'TlsError'
 }
 
+type TlsFailure = 'wrong host' | 'expired' | 'not yet valid' | 'unknown authority' | 'other'
+
+/** @returns undefined if the error is not a TLS failure. */
+export function tlsFailureOf(error: unknown): TlsFailure | undefined {
+  const code = codeOf(error)
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'wrong host'
+  if (code === 'CERT_HAS_EXPIRED') return 'expired'
+  if (code === 'CERT_NOT_YET_VALID') return 'not yet valid'
+  if (UNKNOWN_AUTHORITY.has(code)) return 'unknown authority'
+  return /^(ERR_SSL_|ERR_TLS_|CERT_|EPROTO$)/.test(code) ? 'other' : undefined
+}
+
 /** @returns undefined if the error is not a TLS failure. */
 export function explainTlsFailure(
   error: unknown,
   { name, variable, authorities = 'NODE_EXTRA_CA_CERTS' }: Server,
 ): string | undefined {
   if (!(error instanceof Error)) return undefined
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
-  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
-    return `The certificate of ${name} is for another host (${altNamesOf(error)}): issue one for the host in ${variable}, or write a host of the certificate there.`
-  if (code === 'CERT_HAS_EXPIRED') return `The certificate of ${name} has expired: renew it on the server.`
-  if (code === 'CERT_NOT_YET_VALID')
-    return `The certificate of ${name} is not valid yet: compare its first day with the clocks of both machines.`
-  if (UNKNOWN_AUTHORITY.has(code))
-    return `The certificate of ${name} is from an authority that this process does not trust (${code}): name the file of the authority in ${authorities} and start again.`
-  if (/^(ERR_SSL_|ERR_TLS_|CERT_|EPROTO$)/.test(code)) return `TLS with ${name} fails: ${error.message}.`
-  return undefined
+  switch (tlsFailureOf(error)) {
+    case undefined:
+      return undefined
+    case 'wrong host':
+      return `The certificate of ${name} is for another host (${altNamesOf(error)}): issue one for the host in ${variable}, or write a host of the certificate there.`
+    case 'expired':
+      return `The certificate of ${name} has expired: renew it on the server.`
+    case 'not yet valid':
+      return `The certificate of ${name} is not valid yet: compare its first day with the clocks of both machines.`
+    case 'unknown authority':
+      return `The certificate of ${name} is from an authority that this process does not trust (${codeOf(error)}): name the file of the authority in ${authorities} and start again.`
+    case 'other':
+      return `TLS with ${name} fails: ${error.message}.`
+  }
 }
 
 /** @param insecure the text to write if everybody on the network may read the password. */
@@ -46,6 +62,10 @@ const UNKNOWN_AUTHORITY = new Set([
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ])
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+}
 
 /** The peer chooses this text, so it is shortened to one printable line. */
 function altNamesOf(error: Error): string {

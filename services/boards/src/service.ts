@@ -22,6 +22,7 @@ import { judgeBoards } from './handlers/judge-boards.ts'
 import { listBoards } from './handlers/list-boards.ts'
 import { listMembers } from './handlers/list-members.ts'
 import { listSubscribers } from './handlers/list-subscribers.ts'
+import { noteBlock } from './handlers/note-block.ts'
 import { setMember } from './handlers/set-member.ts'
 import { createFindAccess } from './store/access.ts'
 
@@ -45,6 +46,7 @@ export function startBoards(config: BoardsConfig): Promise<RunningService> {
           handle(calls.getBoard, (request) => getBoard(deps, request)),
           handle(calls.listMembers, (request) => listMembers(deps, request)),
           handle(calls.setMember, (request, context) => setMember(deps, request, context)),
+          handle(calls.noteBlock, (request) => noteBlock(deps, request)),
           handle(calls.judgeAccess, (request) => judgeAccess(deps, request)),
           handle(calls.judgeBoards, (request) => judgeBoards(deps, request)),
           handle(calls.listSubscribers, (request) => listSubscribers(deps, request)),

@@ -1,4 +1,4 @@
-import { judgeAccess, listMembers, setMember } from '@svc/contracts/boards.ts'
+import { judgeAccess, listMembers, noteBlock, setMember } from '@svc/contracts/boards.ts'
 import type { MemberEntry } from '@svc/contracts/resources.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -222,6 +222,71 @@ describe('the price depends on the roles when the change is written', () => {
     expect(await h.assign(id, first, first, 'reader')).toBe('membership_limit')
     expect(h.budget.usedBy(first)).toBe(0)
     expect(h.budget.usedBy(second)).toBe(1)
+  })
+})
+
+describe('spec 8.6: an owner adds an agent that has blocked it', () => {
+  const addition = (board_id: string, owner: string, agent_id: string) =>
+    ({ caller: owner, board_id, agent_id, standing: 'active', role: 'reader', contact_version: 4 }) as const
+
+  test('the block was known: the addition is refused, and costs nothing', async () => {
+    const [owner, agent] = [newAgent(), newAgent()]
+    const { id } = await h.create(owner)
+    const request = { ...addition(id, owner, agent), blocked: true }
+    expect(await unitsOf(owner, async () => expect(await h.codeOf(setMember, request)).toBe('admission_denied'))).toBe(
+      0,
+    )
+    expect(await roleOf(id, owner, agent)).toBe('none')
+  })
+
+  test('the agent blocks it between judgement and change: the addition is refused, and costs nothing', async () => {
+    const [owner, agent] = [newAgent(), newAgent()]
+    const { id } = await h.create(owner)
+    await eventually(() => h.budget.held === 0)
+    const before = h.budget.usedBy(owner)
+    h.budget.beforeAnswer = async () => {
+      h.budget.beforeAnswer = () => {}
+      await h.call(noteBlock, { agent_id: agent, owner, version: 5 })
+    }
+    expect(await h.codeOf(setMember, { ...addition(id, owner, agent), blocked: false })).toBe('admission_denied')
+    expect(await roleOf(id, owner, agent)).toBe('none')
+    expect(h.budget.usedBy(owner)).toBe(before)
+  })
+
+  test('a note of an earlier block, or about another owner, refuses nothing', async () => {
+    const [owner, other, agent] = [newAgent(), newAgent(), newAgent()]
+    const { id } = await h.create(owner)
+    await h.create(other)
+    await h.call(noteBlock, { agent_id: agent, owner: other, version: 9 })
+    await h.call(noteBlock, { agent_id: agent, owner, version: 4 })
+    await h.call(noteBlock, { agent_id: agent, owner, version: 3 })
+    expect(await h.codeOf(setMember, { ...addition(id, owner, agent), blocked: false })).toBe('ok')
+  })
+
+  test('a note that meets an addition under way is answered after it', async () => {
+    const [owner, agent] = [newAgent(), newAgent()]
+    const { id } = await h.create(owner)
+    const held = Promise.withResolvers<void>()
+    const locked = Promise.withResolvers<void>()
+    const addition = h.admin.transaction(async (tx) => {
+      await tx`select 1 from boards.boards where id = ${id} for no key update`
+      locked.resolve()
+      await held.promise
+    }, id)
+    await locked.promise
+    let noted = false
+    const note = h.call(noteBlock, { agent_id: agent, owner, version: 1 }).then(() => {
+      noted = true
+    })
+    await eventually(async () => {
+      const [row] = await h.admin.run(
+        (sql) => sql<{ waiting: number }[]>`select count(*) as waiting from pg_locks where not granted`,
+      )
+      return (row?.waiting ?? 0) > 0
+    })
+    expect(noted).toBe(false)
+    held.resolve()
+    await Promise.all([addition, note])
   })
 })
 

@@ -1,7 +1,8 @@
 import { createCountedDatabase } from '@svc/test/support/engines/postgres/read-counts.ts'
 import { expect, test } from 'vitest'
 import { findAccess, findRoles } from '../src/store/access.ts'
-import { countBoards, findBoard, listBoards, lockBoard, lockOwner } from '../src/store/boards.ts'
+import { saveBlock } from '../src/store/blocks.ts'
+import { countBoards, findBoard, listBoards, lockBoard, lockBoardsOf, lockOwner } from '../src/store/boards.ts'
 import { findGround, listMembers } from '../src/store/memberships.ts'
 
 const FEW = 1_000
@@ -59,6 +60,8 @@ test('every statement uses an index, and a page reads the same number of rows wh
       await service.transaction(async (tx) => {
         await lockOwner(tx, 'owner-1')
         await lockBoard(tx, boardId)
+        await lockBoardsOf(tx, 'owner-0')
+        await saveBlock(tx, 'joiner', 'owner-0', 1)
       })
     })
   }

@@ -47,6 +47,39 @@ describe('the configuration of a gateway', () => {
     for (const name of ['SVC_NATS_URL', ...Object.keys(wrong)]) expect(() => readConfig(wrong)).toThrow(name)
   })
 
+  test.each([
+    ['', []],
+    ['none', []],
+    [' none ', []],
+    ['192.0.2.1, 10.0.0.0/8', ['192.0.2.1/32', '10.0.0.0/8']],
+    ['::1,2001:db8::/32', ['::1/128', '2001:db8::/32']],
+    ['::ffff:10.0.0.0/104', ['10.0.0.0/8']],
+  ])('trusted proxies: %j', (text, ranges) => {
+    const { trustedProxies } = readConfig({ ...REQUIRED, SVC_TRUSTED_PROXIES: text })
+    expect(trustedProxies.map(({ address, bits }) => `${address}/${bits}`)).toEqual(ranges)
+  })
+
+  test.each([
+    'to-be-set',
+    'None',
+    '10.0.0.0/33',
+    '10.0.0.0/8 192.168.0.0/16',
+    '[::1]',
+    'proxy.example',
+    '127.1',
+    '010.0.0.1',
+  ])('not trusted proxies: %s, and the error names the value and says what to set', (text) => {
+    expect(() => readConfig({ ...REQUIRED, SVC_TRUSTED_PROXIES: `192.0.2.1,${text}` })).toThrow(
+      `SVC_TRUSTED_PROXIES has ${JSON.stringify(text)}, which is neither an IP address nor a CIDR block: list those of your proxies, or set none`,
+    )
+  })
+
+  test('nobody is trusted beside a trusted proxy', () => {
+    expect(() => readConfig({ ...REQUIRED, SVC_TRUSTED_PROXIES: 'none,192.0.2.1' })).toThrow(
+      'SVC_TRUSTED_PROXIES has none',
+    )
+  })
+
   test.each(['https://app.example', 'http://localhost:3000', '*'])('an origin: %s', (origin) => {
     expect(readConfig({ ...REQUIRED, SVC_CORS_ORIGINS: origin }).corsOrigins).toEqual([origin])
   })

@@ -104,10 +104,17 @@ function readAnnounced(e: EnvReader): AnnouncedConfig {
 }
 
 function readAddressRanges(e: EnvReader, name: string): AddressRange[] {
-  return e.list(name).flatMap((text) => {
+  const texts = e.list(name)
+  if (texts.length === 1 && texts[0] === 'none') return []
+  return texts.flatMap((text) => {
     const range = parseAddressRange(text)
     if (range !== undefined) return [range]
-    e.fail(name, `has ${JSON.stringify(text)}, which is neither an IP address nor a CIDR block`)
+    if (text === 'none') e.fail(name, 'has none beside addresses: leave out the one or the others')
+    else
+      e.fail(
+        name,
+        `has ${JSON.stringify(text)}, which is neither an IP address nor a CIDR block: list those of your proxies, or set none`,
+      )
     return []
   })
 }

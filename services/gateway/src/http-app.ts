@@ -6,17 +6,16 @@ import { inRootSpan } from '@svc/telemetry/tracing.ts'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Operation } from './api/operation.ts'
 import { createAnswerWriter } from './http/answer-writer.ts'
-import { type Backpressure, createBackpressure } from './http/connections/backpressure.ts'
-import { type ConnectionLimits, MAX_CONNECTIONS } from './http/connections/connection-limits.ts'
-import { createHttpServer } from './http/connections/connections.ts'
+import { MAX_CONNECTIONS } from './http/connections/connection-limits.ts'
+import { type ConnectionGuards, createHttpServer } from './http/connections/connections.ts'
 import { SERVER_LIMITS, type ServerLimits } from './http/connections/server-limits.ts'
 import { createCors, PREFLIGHT_HEADERS } from './http/cors.ts'
-import { type Load, Overloaded } from './http/load/load.ts'
+import type { Load } from './http/load/load.ts'
 import type { Outflow } from './http/load/outflow.ts'
 import { httpConnections, httpMaxConnections, httpRequests, httpSeconds, httpUnderWay } from './metrics.ts'
 import type { Pipeline } from './pipeline.ts'
 
-interface HttpAppOptions extends ConnectionLimits {
+interface HttpAppOptions extends ConnectionGuards {
   readonly operations: readonly Operation[]
   readonly pipeline: Pipeline
   readonly load: Load
@@ -27,8 +26,6 @@ interface HttpAppOptions extends ConnectionLimits {
   readonly isDraining: () => boolean
   /** Shorter limits, for tests. */
   readonly limits?: Partial<ServerLimits>
-  /** For tests. */
-  readonly backpressure?: Backpressure
 }
 
 /** Handles every request that matches no route, HEAD and OPTIONS included. A signature must still be valid (spec 3.1, 3.11). */
@@ -53,15 +50,13 @@ export function createHttpApp({
   logger,
   isDraining,
   limits: changed,
-  backpressure: given,
-  ...connectionLimits
+  ...guards
 }: HttpAppOptions): FastifyInstance {
   const limits = { ...SERVER_LIMITS, ...changed }
-  const backpressure = given ?? createBackpressure(connectionLimits)
   const app = fastify({
     logger: false,
     genReqId: newTraceparent,
-    serverFactory: (handle) => createHttpServer({ limits, connectionLimits, backpressure, handle }),
+    serverFactory: (handle) => createHttpServer({ limits, handle, ...guards }),
     return503OnClosing: false,
     exposeHeadRoutes: false,
     clientErrorHandler: () => {}, // connections.ts handles client errors
@@ -76,8 +71,7 @@ export function createHttpApp({
   })
   for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true })
   const cors = createCors(corsOrigins)
-  const { clients } = connectionLimits
-  const { send, sendError } = createAnswerWriter({ load, outflow, clients, cors, logger, isDraining })
+  const { send, sendError } = createAnswerWriter({ load, outflow, clients: guards.clients, cors, logger, isDraining })
   for (const operation of operations) {
     app.route({
       method: operation.method,
@@ -116,10 +110,9 @@ export function createHttpApp({
       .then(
         (answer) => {
           send(answer, operation, request, reply)
-          answered(operation, beganMs, answer.stream === undefined ? reply.raw.statusCode : answer.status, 'ok')
+          answered(operation, beganMs, reply.raw.statusCode, 'ok')
         },
         (error: unknown) => {
-          if (error instanceof Overloaded) backpressure.refused(request.raw.socket)
           const { status, code } = sendError(error, operation, request, reply)
           answered(operation, beganMs, status, code)
         },
@@ -145,13 +138,14 @@ function undescribed(id: string, prepare: Operation['prepare']): Operation {
     id,
     method: 'GET',
     path: '',
-    tag: '',
+    tag: 'Service',
     summary: '',
     auth: 'optional',
     keyFrom: 'directory',
     allowRevoked: false,
     isRegistration: false,
     isBulk: false,
+    isDocument: false,
     params: {},
     query: {},
     body: undefined,

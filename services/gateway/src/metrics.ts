@@ -39,14 +39,8 @@ export const httpRefused = defineCount({
 
 export const httpClosed = defineCount({
   name: 'agentmsg_http_closed_total',
-  help: 'Connections that were closed to protect others, by reason: slow_reader, unsent (answers hold too much), crowded (too many connections), pipelined (too many unanswered requests), expelled (the other connections of a client that was cut off for its requests)',
+  help: 'Connections that were closed to protect others, by reason: slow_reader, unsent (answers hold too much), crowded (too many connections), pipelined (it held most of too many waiting requests)',
   labels: ['reason'],
-})
-
-export const httpPaused = defineCount({
-  name: 'agentmsg_http_paused_total',
-  help: 'Pauses in reading from a client that sent more than the average to a busy process',
-  labels: [],
 })
 
 export const httpUnsent = defineLevel({

@@ -16,12 +16,13 @@ import type { Directory } from './auth/directory.ts'
 import { createStrangers } from './auth/strangers.ts'
 import type { Verifier } from './auth/verifier.ts'
 import type { Answer } from './http/answer.ts'
-import { isLarge, type RequestBody, readBody } from './http/body.ts'
+import { type Bodies, isLarge, type RequestBody } from './http/body.ts'
 import type { Clients } from './http/connections/client.ts'
 import { MAX_HEADERS } from './http/connections/connections.ts'
 import { isRepeated } from './http/headers.ts'
 import { createBulkTurns, LARGE_BODIES } from './http/load/bulk-turns.ts'
 import { kindOf, type Load, type Slot } from './http/load/load.ts'
+import type { RequestTurns } from './http/load/request-turns.ts'
 import type { RateLimiter } from './rates/rate-limit.ts'
 
 interface PipelineDeps {
@@ -35,6 +36,8 @@ interface PipelineDeps {
   /** Counts challenges and registrations, in addition to `limiter`. */
   readonly registrationLimiter: RateLimiter
   readonly load: Load
+  readonly turns: RequestTurns
+  readonly bodies: Bodies
   readonly clients: Clients
 }
 
@@ -81,30 +84,32 @@ const DEADLINE_MS = 4_500
 const ANONYMOUS = Promise.resolve()
 
 /**
- * Handles every request from start to end, unknown paths included. The order is that of spec 3.5: rate limits (429),
+ * Handles every request from start to end, unknown paths included. In a busy process it first waits for its turn. The order is that of spec 3.5: rate limits (429),
  * number of headers and Host (400), size of the body (413), signature, revocation, nonce, and only then route, query
  * and content of the body. Load is checked twice: before the body is read, and again before the signature is verified
  * (503).
  */
 export function createPipeline(deps: PipelineDeps): Pipeline {
-  const { clients, load } = deps
+  const { clients, load, turns, bodies } = deps
   const strangers = createStrangers()
   const bulk = createBulkTurns()
   const largeBodies = createBulkTurns(LARGE_BODIES)
   return async (incoming) => {
     const { raw, operation } = incoming
     const client = clients.ofRequest(raw)
+    const slot: Slot = {
+      kind: kindOf(operation, raw.headers),
+      client,
+      isUnsigned: strangers.isUnsigned(raw, operation, client),
+    }
+    const turn = turns.wait(slot)
+    const waitedMs = turn === undefined ? 0 : await turn
     const retryAfterSeconds = takeFromRates(deps, client, operation)
     checkRate(typeof retryAfterSeconds === 'number' ? retryAfterSeconds : await retryAfterSeconds)
     checkHead(raw)
-    const slot: Slot = {
-      kind: kindOf(operation, raw.headers),
-      isUnsigned: strangers.isUnsigned(raw, operation, client),
-      forwardedFor: clients.isForwarded(raw) ? client : undefined,
-    }
-    load.check(slot)
-    using body = await readBody(raw, load)
-    checkConnected(raw) // connections.ts resets a connection with too many unanswered requests
+    load.check(slot, waitedMs)
+    const body = await bodies.read(raw)
+    checkConnected(raw)
     // Take the slot only now, so that a client that sends its body slowly holds none meanwhile.
     load.begin(slot)
     try {
@@ -162,7 +167,13 @@ async function check(
   body: RequestBody,
   context: CallContext,
 ): Promise<Checked> {
-  const input = { params, target: pathAndQuery(raw), headers: raw.headers, body }
+  const input = {
+    params,
+    target: pathAndQuery(raw),
+    headers: raw.headers,
+    body,
+    clientAddress: () => deps.clients.addressOf(raw),
+  }
   const signer = await verifySigner(deps, { raw, operation, input, context })
   // Start the operation while identity durably consumes the nonce. An error from identity still takes precedence.
   const admitted = signer === null ? ANONYMOUS : admit(deps.bus, signer, operation, context)

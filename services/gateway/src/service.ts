@@ -24,10 +24,15 @@ import type { Operation } from './api/operation.ts'
 import { createDirectory } from './auth/directory.ts'
 import { createVerifier } from './auth/verifier.ts'
 import type { GatewayConfig } from './config.ts'
+import { Bodies } from './http/body.ts'
 import { type Listening, listen } from './http/connections/acceptors.ts'
 import { createClients } from './http/connections/client.ts'
+import { createConnectionRoom } from './http/connections/connection-limits.ts'
+import { createReading } from './http/connections/reading.ts'
 import { createLoad } from './http/load/load.ts'
 import { createOutflow } from './http/load/outflow.ts'
+import { createRequestTurns } from './http/load/request-turns.ts'
+import { createTurn } from './http/load/turn.ts'
 import { createStreams } from './http/streams.ts'
 import { createHttpApp } from './http-app.ts'
 import { createPipeline } from './pipeline.ts'
@@ -38,7 +43,7 @@ import { boardRoutes } from './routes/boards.ts'
 import { budgetRoutes } from './routes/budget.ts'
 import { consoleRoutes } from './routes/console.ts'
 import { type ContactDeps, contactRoutes } from './routes/contacts.ts'
-import { discoveryRoutes } from './routes/discovery.ts'
+import { type ManifestDeps, manifestRoute, openApiRoute } from './routes/discovery.ts'
 import { docsRoutes } from './routes/docs.ts'
 import { eventRoutes } from './routes/events.ts'
 import { exportRoutes } from './routes/export.ts'
@@ -88,29 +93,47 @@ export async function startGateway(
     const recipients = createRecipients({ directory, authority: config.authority })
     const streams = createStreams({ bus, logger })
 
-    const clients = createClients(config.trustedProxies)
-    const load = createLoad({ logger, maxRequests: config.maxRequests })
+    const clients = createClients(config.trustedProxies, logger)
+    const { maxRequests, maxConnectionsPerClient } = config
+    const load = createLoad({ logger, maxRequests })
+    const turn = createTurn()
+    const room = createConnectionRoom({ clients, maxConnectionsPerClient })
+    const reading = createReading({ clients, room, turn })
+    const bodies = new Bodies({ load, reading })
+    const limiter = createRateLimiter({ limit: 'requests', rate: config.rate, gateways })
 
-    const described = createOperations({ bus, directory, recipients, streams, isReady: () => !draining })
-    const discovery = discoveryRoutes({ manifest: createManifest(config), openapi: describeApi(described) })
+    const described = createOperations({
+      bus,
+      directory,
+      recipients,
+      streams,
+      manifest: createManifest(config),
+      isReady: () => !draining,
+    })
+    const openApi = openApiRoute(describeApi(described))
 
     const app = createHttpApp({
-      operations: [...described, ...discovery, ...docsRoutes(), ...(config.serveConsole ? consoleRoutes(logger) : [])],
+      operations: [...described, openApi, ...docsRoutes(), ...(config.serveConsole ? consoleRoutes(logger) : [])],
       pipeline: createPipeline({
         bus,
         directory,
         verifier,
         authority: config.authority,
-        limiter: createRateLimiter({ limit: 'requests', rate: config.rate, gateways }),
+        limiter,
         registrationLimiter: createRateLimiter({ limit: 'registrations', rate: config.registrationRate, gateways }),
         clients,
         load,
+        turns: createRequestTurns(turn),
+        bodies,
       }),
       clients,
+      room,
+      reading,
+      bodies,
+      count: (request) => limiter.take(clients.ofRequest(request)),
       load,
-      outflow: stack.use(createOutflow({ maxRequests: config.maxRequests })),
+      outflow: stack.use(createOutflow({ maxRequests, onProgress: room.touch })),
       corsOrigins: config.corsOrigins,
-      maxConnectionsPerClient: config.maxConnectionsPerClient,
       logger,
       isDraining: () => draining,
     })
@@ -145,9 +168,10 @@ export async function startGateway(
   }
 }
 
-/** Every operation of the API. The routes and the OpenAPI description are both built from this list. */
-export function createOperations(deps: HealthDeps & ContactDeps & SendDeps & StreamDeps): Operation[] {
+/** Every operation of the API, and the manifest. The routes and the OpenAPI description are both built from this list. */
+export function createOperations(deps: ManifestDeps & HealthDeps & ContactDeps & SendDeps & StreamDeps): Operation[] {
   return [
+    manifestRoute(deps),
     ...healthRoutes(deps),
     ...registrationRoutes(deps),
     ...agentRoutes(deps),

@@ -26,6 +26,6 @@ export interface Deps {
   /** Records charges for everything except messages, whose rows in messaging.ids are the record. */
   readonly operations: Operations
   readonly publisher: Publisher
-  /** Answered as `retention_days`. A fraction in tests. */
+  /** Answered as `retention_days`, rounded up (spec 6.8). */
   readonly retentionDays: number
 }

@@ -31,7 +31,7 @@ import { startRemoveJobs } from './loops/remove-jobs.ts'
 import { startResealSecrets } from './loops/reseal-secrets.ts'
 import { consumerLag, covered, inFlight, oldestDue } from './metrics.ts'
 import { createIsConfigured, oldestDueSeconds } from './store/endpoints.ts'
-import { createBegin, createFinish, createIngest } from './store/jobs.ts'
+import { createBegin, createEndAttempts, createIngest } from './store/jobs.ts'
 import { coveredSeconds } from './store/reconciliation.ts'
 
 const MS_PER_SECOND = 1_000
@@ -70,7 +70,7 @@ export function startWebhook(config: WebhookConfig, resolve: Resolve = createRes
         concurrency,
         attemptMs: config.attemptSeconds * MS_PER_SECOND,
         begin: createBegin(database, leaseSeconds),
-        finish: createFinish(database),
+        endAttempts: createEndAttempts(database),
         onEnd: wake,
       })
       deliver = startClaimJobs({ ...deps, deliveries, leaseSeconds })

@@ -14,12 +14,13 @@ process.on('message', (order: PosterOrder) => {
 async function carryOut({ urls, count, body, perEndpoint }: PosterOrder): Promise<PosterReport> {
   let [next, delivered] = [0, 0]
   const beganMs = performance.now()
-  const run = async (url: URL): Promise<void> => {
+  const run = async ({ hostname, port, pathname }: URL): Promise<void> => {
+    const target = { host: hostname, port: Number(port), path: pathname }
     while (next < count) {
       const id = `floor-${next}`
       next += 1
       const headers = { 'content-type': 'application/json', 'x-svc-message-id': id }
-      const status = await post({ url, addresses: ['127.0.0.1'], headers, body, timeoutMs: TIMEOUT_MS })
+      const status = await post({ target, addresses: ['127.0.0.1'], headers, body, timeoutMs: TIMEOUT_MS })
       if (status === 204) delivered += 1
     }
   }

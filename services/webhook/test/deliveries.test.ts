@@ -1,7 +1,10 @@
 import { createHmac } from 'node:crypto'
+import type { WebhookJobs } from '@svc/contracts/admin.ts'
 import { deleteWebhook, setWebhook } from '@svc/contracts/webhook.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { inspectJobs } from '../src/handlers/inspect-jobs.ts'
+import type { Resolve } from '../src/http/resolve.ts'
 import { type Harness, newAgent, SECRET, startHarness } from './harness.ts'
 
 let h: Harness
@@ -94,6 +97,12 @@ describe('spec 10.7: attempts', () => {
     expect(h.receiver.at(path)).toHaveLength(5)
     expect(new Set(h.receiver.at(path).map(({ headers }) => headers['x-svc-delivery-id'])).size).toBe(1)
     expect(h.receiver.at('/elsewhere')).toHaveLength(0)
+    const words =
+      status >= 300 && status < 400 ? `redirect: status ${status}, which is not followed` : `status ${status}`
+    expect(await inspected(agent)).toMatchObject({ last_error: words, last_error_at: expect.any(Number) })
+    // A new configuration begins without it.
+    await h.set(agent, '/fresh')
+    expect(await inspected(agent)).toMatchObject({ last_error: null, last_error_at: null })
   })
 
   test.each([200, 201, 202, 204, 299])('%i is success', async (status) => {
@@ -241,6 +250,85 @@ describe('spec 10.1: changing or deleting a webhook cancels pending deliveries',
     expect(await h.state(agent)).toMatchObject({ pending: 0, failed: 0 })
   })
 })
+
+/** What `svc admin jobs` shows of the agent's webhook. */
+async function inspected(agentId: string): Promise<WebhookJobs | undefined> {
+  const page = await inspectJobs({ database: h.database }, { agent_id: agentId, after: '', limit: 1 })
+  return page.webhooks[0]
+}
+
+describe('a failed delivery says why', () => {
+  const HIDDEN = 'hidden-from-the-operator'
+
+  test('in the log at level warn: host, reason and attempt, and nothing of the path, the secret or the answer', async () => {
+    await using one = await startHarness({ replicas: 0 })
+    const service = await one.spawn()
+    const agent = newAgent()
+    one.receiver.answer(`/${HIDDEN}?${HIDDEN}`, (_request, response) => {
+      response.writeHead(302, { location: `https://${HIDDEN}.test/`, 'x-hidden': HIDDEN }).end(HIDDEN)
+    })
+    const webhook = { url: one.receiver.urlFor(`/${HIDDEN}?${HIDDEN}`), secret: HIDDEN.padEnd(32, 'x') }
+    await one.call(setWebhook, { agent_id: agent, webhook, after: 0 })
+    await one.acceptAll([1, 2, 3].map((cursor) => ({ agentId: agent, cursor })))
+    await eventually(async () => (await one.state(agent)).failed === 3)
+    const said = service.log.filter(({ message }) => message === 'a webhook delivery failed')
+    // Three jobs fail five times for one reason: a line for each attempt.
+    expect(said.map(({ fields: { attempt } }) => attempt).toSorted()).toEqual([1, 2, 3, 4, 5])
+    expect(said[0]).toMatchObject({
+      level: 40,
+      fields: { host: '127.0.0.1', reason: 'redirect: status 302, which is not followed', attempts: 5 },
+    })
+    expect(JSON.stringify(service.log)).not.toContain(HIDDEN)
+  })
+
+  test.each<[string, string, Resolve]>([
+    ['a name that does not exist', 'dns: the name does not exist (ENOTFOUND)', failing('ENOTFOUND')],
+    ['name servers that do not answer', 'dns: the name servers do not answer (ETIMEOUT)', failing('ETIMEOUT')],
+    ['a name without addresses', 'dns: the name has no address', async () => []],
+    [
+      'an address that is not public',
+      'not public: the name has an address that is',
+      async () => ['8.8.8.8', '10.0.0.7'],
+    ],
+  ])('to the operator: %s', async (_, words, resolve) => {
+    await using one = await startHarness({ replicas: 1, resolve })
+    const agent_id = newAgent()
+    const webhook = { url: 'https://hook.example/', secret: SECRET }
+    await one.call(setWebhook, { agent_id, webhook, after: 0 })
+    await one.accept(agent_id, 1)
+    await eventually(async () => (await one.state(agent_id)).failed === 1)
+    const { webhooks } = await inspectJobs({ database: one.database }, { agent_id, after: '', limit: 1 })
+    expect(webhooks[0]?.last_error).toContain(words)
+  })
+
+  test('an expired message leaves the reason of the attempt before it, and is a reason only without one', async () => {
+    const agent = newAgent()
+    h.receiver.answer('/expires', 500)
+    await h.set(agent, '/expires')
+    await h.accept(agent, 1, { expiresAt: Math.floor(Date.now() / 1000) + 3_600 })
+    await eventually(async () => (await h.state(agent)).failed === 1)
+    await h.database.run(
+      (sql) => sql`
+        update webhook.jobs set expires_at = 1, ended_at = null, due_at = now() where agent_id = ${agent}`,
+    )
+    await h.database.run((sql) => sql`update webhook.endpoints set due_at = now() where agent_id = ${agent}`)
+    await eventually(async () => (await h.state(agent)).failed === 2)
+    expect((await inspected(agent))?.last_error).toBe('status 500')
+  })
+
+  test('a URL that this release would refuse fails like any attempt, and does not come again for ever', async () => {
+    const agent = newAgent()
+    await h.set(agent, '/refused')
+    await h.database.run((sql) => sql`update webhook.endpoints set url = 'https://10.0.0.1/' where agent_id = ${agent}`)
+    await h.accept(agent, 1)
+    await eventually(async () => (await h.state(agent)).failed === 1)
+    expect((await inspected(agent))?.last_error).toBe('url: a webhook URL must have a public address')
+  })
+})
+
+function failing(code: string): Resolve {
+  return () => Promise.reject(Object.assign(new Error(code), { code }))
+}
 
 describe('endpoints do not slow each other down', () => {
   test('an endpoint has at most 2 requests under way over all processes, whatever the number of waiting jobs', async () => {

@@ -2,7 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { createCountedDatabase } from '@svc/test/support/engines/postgres/read-counts.ts'
 import { expect, test } from 'vitest'
 import { listSealedOtherwise, oldestDueSeconds } from '../src/store/endpoints.ts'
-import { type ClaimedJob, claimJobs, createBegin, createFinish, createIngest, purgeJobs } from '../src/store/jobs.ts'
+import {
+  type ClaimedJob,
+  claimJobs,
+  createBegin,
+  createEndAttempts,
+  createIngest,
+  purgeJobs,
+} from '../src/store/jobs.ts'
 import { advance, findMissing, listPositions } from '../src/store/reconciliation.ts'
 
 const FEW = 1_000
@@ -18,7 +25,7 @@ const EVERYTHING = { steadyJobs: 16, strugglingJobs: 16, hostJobs: 16, busy: [] 
 test('due jobs are found by an index, whatever their number at one endpoint', async () => {
   await using database = await createCountedDatabase('webhook', ['endpoints', 'jobs'])
   const { service, admin } = database
-  const [begin, finish] = [createBegin(service, 60), createFinish(service)]
+  const [begin, endAttempts] = [createBegin(service, 60), createEndAttempts(service)]
   const ingest = createIngest(service, [0, 0, 0, 0, 0], () => {})
 
   const few = await readAfter(FEW)
@@ -71,8 +78,12 @@ test('due jobs are found by an index, whatever their number at one endpoint', as
       expect(await service.run((sql) => claimJobs(sql, EVERYTHING, 60))).toEqual([])
       expect(await Promise.all(own.map(begin))).toEqual([true, true])
       const [first, second] = own as [ClaimedJob, ClaimedJob]
-      await finish({ job: first, outcome: { kind: 'delivered' }, slow: false })
-      await finish({ job: second, outcome: { kind: 'retry', afterSeconds: 3_600 }, slow: false })
+      await endAttempts({ job: first, outcome: { kind: 'delivered' }, slow: false })
+      await endAttempts({
+        job: second,
+        outcome: { kind: 'retry', afterSeconds: 3_600, error: 'status 500' },
+        slow: false,
+      })
       await ingest({ agentId, cursor: 1, messageId: 'msg-new', expiresAt: FAR, acceptedMs: 1, envelope: '{}' })
       await service.run(oldestDueSeconds)
       await service.run((sql) => listPositions(sql, agentId, 10))

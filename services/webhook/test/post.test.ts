@@ -1,9 +1,10 @@
-import type { AddressInfo } from 'node:net'
-import { createServer, type Server, type Socket } from 'node:net'
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { startReceiver, type WebhookReceiver } from '@svc/test/support/stand-ins/webhook-receiver.ts'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { parseWebhookUrl } from '../src/domain/webhook-url.ts'
 import { post } from '../src/http/post.ts'
 
 let receiver: WebhookReceiver
@@ -16,7 +17,8 @@ afterEach(() => vi.unstubAllEnvs())
 const LOOPBACK = ['127.0.0.1']
 
 function send(url: string, { addresses = LOOPBACK, timeoutMs = 5_000, body = '{}' } = {}): Promise<number> {
-  return post({ url: new URL(url), addresses, headers: { 'content-type': 'application/json' }, body, timeoutMs })
+  const target = parseWebhookUrl(url, new Set([new URL(url).host]))
+  return post({ target, addresses, headers: { 'content-type': 'application/json' }, body, timeoutMs })
 }
 
 function at(host: string, path: string): string {
@@ -43,11 +45,62 @@ describe('spec 10.6: the connection goes to a checked address', () => {
     expect(stranger.received).toHaveLength(0)
   })
 
+  test.each(['receiver.test.', 'RECEIVER.test', 'Receiver.Test.'])(
+    'server name, certificate and Host of %s have no trailing dot and no capitals',
+    async (host) => {
+      const path = `/spelled-${host}`
+      expect(await send(at(host, path))).toBe(204)
+      expect(receiver.at(path)[0]).toMatchObject({
+        servername: 'receiver.test',
+        headers: { host: `receiver.test:${receiver.port}` },
+      })
+    },
+  )
+
+  test('a name in punycode is verified, also against a wildcard', async () => {
+    await using idn = await startReceiver({ names: ['xn--bcher-kva.test', '*.wild.test'] })
+    for (const host of ['xn--bcher-kva.test', 'XN--Bcher-KVA.test.', 'xn--bcher-kva.wild.test'])
+      expect(await send(`https://${host}:${idn.port}/`)).toBe(204)
+    await expect(send(`https://xn--bcher-kvb.test:${idn.port}/`)).rejects.toThrow('for another host')
+  })
+
   test('if the first address is dead, the next one is tried, and no address that was not given', async () => {
     // 127.0.0.2 is loopback too, but nothing listens on it.
     expect(await send(at('receiver.test', '/second'), { addresses: ['127.0.0.2', '127.0.0.1'] })).toBe(204)
-    await expect(send(at('receiver.test', '/none'), { addresses: ['127.0.0.2'] })).rejects.toThrow()
+    await expect(send(at('receiver.test', '/none'), { addresses: ['127.0.0.2'] })).rejects.toThrow('refused: ')
   })
+
+  test('addresses that accept a connection and say nothing, or speak no TLS, do not use up the attempt', async () => {
+    const silent = ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5']
+    const opened: Socket[] = []
+    await using _silent = await startPlain((socket) => void opened.push(socket.resume()), {
+      hosts: silent,
+      port: receiver.port,
+    })
+    await using _plain = await startPlain((socket) => void socket.end('HTTP/1.1 200 OK\r\n\r\n'), {
+      hosts: ['127.0.0.6'],
+      port: receiver.port,
+    })
+    expect(await send(at('receiver.test', '/last'), { addresses: [...silent, '127.0.0.6', ...LOOPBACK] })).toBe(204)
+    expect(receiver.at('/last')).toHaveLength(1)
+    await eventually(() => opened.length === 4 && opened.every((socket) => socket.destroyed))
+  })
+
+  test('a certificate that fits on no address is the reason, even if another address is refused', async () => {
+    await expect(send(at('other.test', '/'), { addresses: ['127.0.0.1', '127.0.0.2'] })).rejects.toThrow(
+      'tls: the certificate is for another host',
+    )
+  })
+})
+
+describe('spec 10.5: path and query arrive as they were configured', () => {
+  test.each(['/x/%2e/y', '/./a/../b', '//a//b', '/%2E%2E/%2f', "/'?q='x'", '/?', '/a?b?c=%zz&', '/@:80?@'])(
+    '%s',
+    async (path) => {
+      await send(at('receiver.test', path))
+      expect(receiver.received.at(-1)?.path).toBe(path)
+    },
+  )
 })
 
 describe('spec 10.6: things that a delivery does not do', () => {
@@ -73,6 +126,14 @@ describe('spec 10.6: things that a delivery does not do', () => {
     expect(asked).toHaveLength(0)
   })
 
+  test('no variable of the environment turns the check of the certificate off', async () => {
+    await using stranger = await startReceiver({ names: ['receiver.test'], trusted: false })
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+    await expect(send(`https://receiver.test:${stranger.port}/`)).rejects.toThrow('tls: the certificate is self-signed')
+    await expect(send(at('other.test', '/'))).rejects.toThrow('tls: the certificate is for another host')
+    expect(stranger.received).toHaveLength(0)
+  })
+
   test('two deliveries are two connections', async () => {
     await send(at('receiver.test', '/apart'))
     await send(at('receiver.test', '/apart'))
@@ -83,20 +144,30 @@ describe('spec 10.6: things that a delivery does not do', () => {
 })
 
 describe('spec 10.7: times and sizes', () => {
-  test.each<[string, (socket: Socket) => void]>([
-    ['a peer that takes the connection and says nothing', () => {}],
-    ['a peer that does not speak TLS', (socket) => void socket.write('HTTP/1.1 204 No Content\r\n\r\n')],
-    ['a peer that hangs up', (socket) => void socket.destroy()],
-  ])('%s: an error, within the time', async (_, greet) => {
+  test.each<[string, string, (socket: Socket) => void]>([
+    ['takes the connection and says nothing', 'timeout: the host accepted a connection, but did not', () => {}],
+    ['does not speak TLS', 'tls: ', (socket) => void socket.write('HTTP/1.1 204 No Content\r\n\r\n')],
+    ['hangs up', 'tls: the connection was closed during the handshake', (socket) => void socket.destroy()],
+  ])('a peer that %s: an error that says %s, within the time', async (_, words, greet) => {
     await using server = await startPlain(greet)
     const startedMs = performance.now()
-    await expect(send(`https://receiver.test:${server.port}/`, { timeoutMs: 300 })).rejects.toThrow()
+    await expect(send(`https://receiver.test:${server.port}/`, { timeoutMs: 300 })).rejects.toThrow(words)
     expect(performance.now() - startedMs).toBeLessThan(5_000)
+  })
+
+  test.each<[string, string, (socket: Socket) => void]>([
+    ['hangs up after the request', 'closed: the connection ended', (socket) => void socket.end()],
+    ['answers in another protocol', 'answer not understood', (socket) => void socket.end('220 mail.test ESMTP\r\n')],
+  ])('a peer that %s: an error that says %s', async (_, words, answer) => {
+    await using server = await startTls((socket) => void socket.once('data', () => answer(socket)))
+    await expect(send(`https://receiver.test:${server.port}/`)).rejects.toThrow(words)
   })
 
   test('an answer that does not begin in time is an error', async () => {
     receiver.answer('/never', () => {})
-    await expect(send(at('receiver.test', '/never'), { timeoutMs: 300 })).rejects.toThrow()
+    await expect(send(at('receiver.test', '/never'), { timeoutMs: 300 })).rejects.toThrow(
+      'timeout: the endpoint did not answer the request',
+    )
   })
 
   test('an answer that drips is cut off by the timeout; its status counts', async () => {
@@ -115,7 +186,7 @@ describe('spec 10.7: times and sizes', () => {
     receiver.answer('/headers', (_request, response) => {
       response.writeHead(200, { 'x-long': 'a'.repeat(200_000) }).end()
     })
-    await expect(send(at('receiver.test', '/headers'))).rejects.toThrow()
+    await expect(send(at('receiver.test', '/headers'))).rejects.toThrow('answer too large')
   })
 
   test('about 64 KiB of a long answer are read, and the connection ends', async () => {
@@ -178,7 +249,7 @@ describe('spec 10.7: times and sizes', () => {
     await using curve = await startTls(answer, { ...options, ciphers: 'ECDHE-RSA-AES128-GCM-SHA256' })
     expect(await send(`https://receiver.test:${curve.port}/`)).toBe(204)
     await using field = await startTls(answer, { ...options, ciphers: 'DHE-RSA-AES128-GCM-SHA256' })
-    await expect(send(`https://receiver.test:${field.port}/`)).rejects.toThrow(/handshake failure/)
+    await expect(send(`https://receiver.test:${field.port}/`)).rejects.toThrow('tls: the handshake failed')
   })
 
   test('a body of 96 KiB arrives unchanged', async () => {
@@ -212,19 +283,24 @@ async function startTls(
   }
 }
 
-async function startPlain(greet: (socket: Socket) => void): Promise<AsyncDisposable & { port: number }> {
+async function startPlain(
+  greet: (socket: Socket) => void,
+  { hosts = LOOPBACK, port = 0 } = {},
+): Promise<AsyncDisposable & { port: number }> {
   const sockets = new Set<Socket>()
-  const server: Server = createServer((socket) => {
-    sockets.add(socket)
-    socket.on('error', () => {})
-    greet(socket)
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const servers = hosts.map(() =>
+    createServer((socket) => {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      greet(socket)
+    }),
+  )
+  await Promise.all(servers.map((server, at) => once(server.listen(port, hosts[at]), 'listening')))
   return {
-    port: (server.address() as AddressInfo).port,
+    port: servers.map((server) => (server.address() as AddressInfo).port)[0] ?? 0,
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy()
-      await new Promise((resolve) => server.close(resolve))
+      await Promise.all(servers.map((server) => once(server.close(), 'close')))
     },
   }
 }

@@ -153,6 +153,10 @@ const BREAKAGES: Record<RuleName, ((manifests: Manifest[]) => unknown)[]> = {
     (all) => Object.assign(settingsOf(all), { SVC_WEBHOOK_BACKOFF_SECONDS: '0,30' }),
     (all) => delete settingsOf(all).SVC_STREAM_MAX_SECONDS,
   ],
+  'outside of a trial, the gateways do not start until the operator names their trusted proxies': [
+    (all) => Object.assign(settingsOf(all), { SVC_TRUSTED_PROXIES: '10.0.0.0/8' }),
+    (all) => Object.assign(settingsOf(all), { SVC_TRUSTED_PROXIES: '' }),
+  ],
   'services get the same values for the same variables': [
     (all) => Object.assign(variableOf(all, 'gateway', 'SVC_RETENTION_DAYS'), { valueFrom: undefined, value: '7' }),
   ],

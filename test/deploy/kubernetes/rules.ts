@@ -111,8 +111,25 @@ export const RULES = {
   'a service gets every variable that it reads, and no other': ({ manifests, facts }) =>
     [...environmentsOf(manifests)].flatMap(([service, env]) => findVariableProblems(service, env, facts)),
 
-  'a service accepts the values that it gets': ({ manifests }) =>
-    configProblems(new Map([...environmentsOf(manifests)].map(([service, env]) => [service, withSecrets(env)]))),
+  'a service accepts the values that it gets': ({ manifests, overlay }) =>
+    configProblems(
+      new Map(
+        [...environmentsOf(manifests)].map(([service, env]) => [
+          service,
+          withSecrets(overlay === 'trial' || service !== 'gateway' ? env : { ...env, SVC_TRUSTED_PROXIES: 'none' }),
+        ]),
+      ),
+    ),
+
+  'outside of a trial, the gateways do not start until the operator names their trusted proxies': ({
+    manifests,
+    overlay,
+  }) => {
+    if (overlay === 'trial') return []
+    const env = withSecrets(environmentsOf(manifests).get('gateway') ?? {})
+    const [problem = 'there is none'] = configProblems(new Map([['gateway', env]]))
+    return problem.includes('SVC_TRUSTED_PROXIES has "to-be-set"') ? [] : [`the problem of the gateway: ${problem}`]
+  },
 
   'services get the same values for the same variables': ({ manifests }) =>
     findDisagreements(environmentsOf(manifests)),

@@ -231,6 +231,28 @@ describe('the matrix of spec 8.2 to 8.7 on a public board where anyone may post'
   })
 })
 
+test('spec 8.6: an owner cannot add or promote an agent that has blocked it, but may lower it; the agent may subscribe', async () => {
+  const [owner, agent] = await h.agents(2)
+  const boardId = await newBoard(owner)
+  const set = async (role: Role, caller = owner): Promise<string> =>
+    outcomeOf(await putRole(caller, boardId, agent, role))
+  const block = (state: string): Promise<HttpAnswer> => got(agent.put(`/v2/contacts/${owner.id}`, { state }))
+  const denied = '403 admission_denied'
+
+  await block('blocked')
+  const before = await spendingOf(owner)
+  expect([await set('reader'), await set('writer')]).toEqual([denied, denied])
+  expect(await spendingOf(owner)).toEqual(before)
+  expect(await rolesOf(owner, boardId)).toEqual({ [owner.id]: 'owner' })
+  expect([await set('reader', agent), await set('reader'), await set('writer')]).toEqual(['200', '200', denied])
+  expect([await set('banned'), await set('reader'), await set('none')]).toEqual(['200', denied, '200'])
+  await block('none')
+  expect(await set('writer')).toBe('200')
+  await block('blocked')
+  expect(await rolesOf(owner, boardId)).toMatchObject({ [agent.id]: 'writer' })
+  expect([await set('reader'), await set('writer')]).toEqual(['200', denied])
+})
+
 test.each(['banned', 'none', 'anonymous'] as const)(
   'spec 7.16, 8.2: a private board does not exist for %s',
   async (standing) => {

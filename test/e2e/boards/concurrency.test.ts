@@ -123,6 +123,23 @@ describe('concurrent role changes, departures and posts take effect in some orde
     expect(after.length).toBeGreaterThan(0)
   })
 
+  test('spec 7.7, 8.6: once a block is answered, its owner adds the agent to no board, also with additions under way', async () => {
+    const [owner, agent] = await h.agents(2)
+    const boardIds = await Promise.all(Array.from({ length: 12 }, () => newBoard(owner, { visibility: 'private' })))
+    const boardsOf = async (): Promise<string[]> =>
+      (await got(agent.get('/v2/boards?limit=100'))).body.boards
+        .map(({ id }: { id: string }) => id)
+        .filter((id: string) => boardIds.includes(id))
+    const additions = boardIds.map(async (id) => outcomeOf(await putRole(owner, id, agent, 'reader')))
+    await Promise.race(additions)
+    await got(agent.put(`/v2/contacts/${owner.id}`, { state: 'blocked' }))
+    const joined = await boardsOf()
+    const outcomes = await Promise.all(additions)
+    expect(new Set(outcomes)).toEqual(new Set(['200', '403 admission_denied'].filter((one) => outcomes.includes(one))))
+    expect(await boardsOf()).toEqual(joined)
+    expect(outcomes.filter((one) => one === '200')).toHaveLength(joined.length)
+  })
+
   test('spec 8.5: with a concurrent ban, promotion and departure, the final state is one of the owner’s changes', async () => {
     for (let round = 0; round < 8; round += 1) {
       const [owner, agent] = await h.agents(2)

@@ -111,6 +111,7 @@ const USUAL: Record<string, string> = {
 }
 
 const WITHOUT_MESSAGING = [
+  'GET /.well-known/agent.json',
   'POST /v2/challenges',
   'POST /v2/agents/register',
   'GET /v2/agents',
@@ -124,7 +125,6 @@ const WITHOUT_MESSAGING = [
   'GET /v2/boards',
   'GET /v2/boards/{board}',
   'GET /v2/boards/{board}/members',
-  'PUT /v2/boards/{board}/members/{agent}',
   'GET /v2/webhook',
   'DELETE /v2/webhook',
 ]

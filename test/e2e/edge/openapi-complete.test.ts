@@ -5,6 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { ERRORS, type ErrorCode } from '@svc/contracts/errors.ts'
 import { Ajv2020 } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Agent, call } from '../../support/client/agent.ts'
 import { got } from '../../support/client/answers.ts'
@@ -92,6 +93,7 @@ describe('spec 1.4: the description is complete', () => {
 
   test('every parameter and every header has a description, and an example that fits its schema', () => {
     const ajv = new Ajv2020({ strict: true })
+    formats.default(ajv)
     const parameters = described().flatMap(({ name, operation }) =>
       operation.parameters.map((parameter) => [name, description.resolve(parameter)] as const),
     )

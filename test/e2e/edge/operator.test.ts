@@ -214,9 +214,10 @@ describe('svc admin jobs', () => {
       failed: 1,
       retryable: 1,
       struggling: true,
+      last_error: 'status 500',
     }
     await eventually(async () => expect(await documentOf('jobs', '--agent', ben.id)).toMatchObject(shown))
-    expect((await operate('jobs')).stdout).toContain(`${ben.id}  ${receiver.host}`)
+    expect((await operate('jobs')).stdout).toMatch(new RegExp(`${ben.id}  ${receiver.host} .*Z  status 500`))
 
     expect(await operate('jobs', 'retry')).toMatchObject({ exitCode: 2 })
     const before = [await contentsOf('webhook.jobs'), await contentsOf('webhook.endpoints')]

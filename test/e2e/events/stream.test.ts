@@ -7,6 +7,7 @@ import { newBoard, putRole, subscribe } from '../../support/client/boards.ts'
 import { openEventStream, type TestStream } from '../../support/client/event-stream.ts'
 import { expectError, expectStamped } from '../../support/client/expect-answer.ts'
 import { eventually } from '../../support/eventually.ts'
+import { startCompressingProxy } from '../../support/stand-ins/compressing-proxy.ts'
 import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
 
 let h: SharedHarness
@@ -78,6 +79,15 @@ test('spec 9.7: two event types, retry first, the id of each is its cursor', asy
   for (const { event, id, data } of stream.frames) {
     if (event === 'message') expect(JSON.parse(data ?? '')).toMatchObject({ cursor: Number(id), kind: 'inbox' })
   }
+})
+
+test('spec 9.7: a proxy that compresses answers passes each event on at once', async () => {
+  const [anna, ben] = await friends()
+  await using proxy = await startCompressingProxy(h.place.url)
+  expect((await ben.get('/v2/events', { url: proxy.url })).headers.get('content-encoding')).toBe('gzip')
+  using stream = await opened(ben, '', proxy.url)
+  await send(anna, ben)
+  await stream.until('message')
 })
 
 test('spec 6.6: an envelope is delivered with its stored text, from history and live', async () => {

@@ -23,8 +23,8 @@ export interface OldRelease extends Release, AsyncDisposable {
   readonly title: string
   /** SQL files that are new or changed since the old release: `webhook/tables/0100_baseline.sql`. */
   readonly newSql: readonly string[]
-  /** Replaces the NATS configuration by the one of this tree. The caller must tell the server with this name to reload. */
-  takeNewNatsConfig(serverName: string): void
+  /** Replaces the NATS configuration by that of this tree, or of the old release. The caller must tell the server with this name to reload. */
+  takeNatsConfig(of: 'this tree' | 'the old release', serverName: string): void
 }
 
 const { root: ROOT } = THIS_RELEASE
@@ -87,8 +87,8 @@ export async function checkOut(revision: string): Promise<OldRelease> {
       await roles.prepareRoles(setup)
       await roles.migrateStores({ ...setup, schemaDirOf: (store) => schemaDirIn(root, store) })
     },
-    takeNewNatsConfig(serverName) {
-      copyNatsConfig(ROOT, natsRoot)
+    takeNatsConfig(of, serverName) {
+      copyNatsConfig(of === 'this tree' ? ROOT : root, natsRoot)
       // the reload loses the server's name, which was an argument, and then refuses to change it
       appendFileSync(join(natsRoot, NATS_CONFIG), `server_name: "${serverName}"\n`)
     },

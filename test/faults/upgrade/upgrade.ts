@@ -1,6 +1,7 @@
 /**
  * An upgrade and its rollback with the old release's real code beside the new code, under load. The order is that of
- * docs/operating/upgrade.md: NATS's users, migrations, then one process at a time.
+ * docs/operating/upgrade.md: migrations, then one process at a time, then NATS's users, who lose rights in this release. The
+ * rollback goes the other way.
  */
 import { createWriteStream, mkdtempSync, readlinkSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -102,17 +103,21 @@ export async function runUpgrade({ old, answers, natsToo, back, say }: UpgradeOp
   }
   const steps = async function* (): AsyncGenerator<string> {
     yield 'the old code alone'
-    if (natsToo) {
-      await reloadNats(system, old, complaints)
-      yield "the old code with NATS's new users"
-    }
     await system.migrate(THIS_RELEASE)
     yield `the old code on the new schema (${old.newSql.join(', ') || 'no new SQL'})`
     for (const name of system.names) {
       await replaceIn(name, NEW_RELEASE)
       yield `${name} is new`
     }
+    if (natsToo) {
+      await reloadNats(system, old, 'this tree', complaints)
+      yield "the new code with NATS's new users"
+    }
     if (!back) return
+    if (natsToo) {
+      await reloadNats(system, old, 'the old release', complaints)
+      yield "the new code with NATS's old users"
+    }
     // If the old release is deployed again, its job runs its migrations.
     await system.migrate(old)
     yield 'the new code after the migration step of the old one, which is a no-op'
@@ -157,18 +162,23 @@ function checkRuns(system: FaultSystem, name: string, { root }: Release): void {
 }
 
 /**
- * Gives NATS the permissions of the new release. The old code must work with them too: until it is replaced, and again after
- * the rollback.
+ * Gives NATS the permissions of a release. The new code must work with those of both releases, because NATS gets the new ones
+ * after the last process, and the old ones again before the rollback.
  */
-async function reloadNats(system: FaultSystem, old: OldRelease, complaints: readonly string[]): Promise<void> {
+async function reloadNats(
+  system: FaultSystem,
+  old: OldRelease,
+  of: Parameters<OldRelease['takeNatsConfig']>[0],
+  complaints: readonly string[],
+): Promise<void> {
   const [pid = 0] = system.nats.pids()
   const [, serverName] = / -n (\S+)/.exec(commandLineOf(pid) ?? '') ?? []
   if (serverName === undefined) throw new Error('NATS does not run')
-  old.takeNewNatsConfig(serverName)
+  old.takeNatsConfig(of, serverName)
   system.signal(pid, 'SIGHUP')
   await sleep(RELOAD_MS)
   const refused = complaints.find((line) => /reload/i.test(line))
-  if (refused !== undefined) throw new Error(`NATS refuses its new configuration: ${refused}`)
+  if (refused !== undefined) throw new Error(`NATS refuses the configuration of ${of}: ${refused}`)
 }
 
 /** The partitions of messages that hold rows. */

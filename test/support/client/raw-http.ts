@@ -12,10 +12,15 @@ export interface Exchange {
   headers?: Readonly<Record<string, string | readonly string[]>>
   /** Sent with `content-length`, for any method. With the header `transfer-encoding: chunked` it is sent as one chunk. */
   body?: string | Uint8Array | undefined
+  /** One of 127.0.0.0/8, to be another client. */
+  from?: string
 }
 
 /** Sends one request on a new connection. */
-export function exchange(url: string, { method = 'GET', target, headers = {}, body }: Exchange): Promise<HttpAnswer> {
+export function exchange(
+  url: string,
+  { method = 'GET', target, headers = {}, body, from }: Exchange,
+): Promise<HttpAnswer> {
   const { hostname, port } = new URL(url)
   const framing =
     body === undefined || 'transfer-encoding' in headers ? {} : { 'content-length': String(Buffer.byteLength(body)) }
@@ -25,7 +30,7 @@ export function exchange(url: string, { method = 'GET', target, headers = {}, bo
   ])
   return new Promise((resolve, reject) => {
     const request = httpRequest(
-      { hostname, port, method, path: target, headers: Object.fromEntries(lines), agent: false },
+      { hostname, port, method, path: target, headers: Object.fromEntries(lines), agent: false, localAddress: from },
       (response) => {
         const chunks: Buffer[] = []
         response.on('data', (chunk: Buffer) => chunks.push(chunk))

@@ -55,7 +55,16 @@ interface Parameter {
 }
 
 /** Documents that the gateway serves but the description does not list (spec 1.4). */
-const DOCUMENTS = /^\/(?:openapi\.json|\.well-known\/agent\.json|docs(?:\/[\w.-]+)?)$/
+const DOCUMENTS = /^\/(?:openapi\.json|docs(?:\/[\w.-]+)?)$/
+
+/** Spec 4.1. */
+const ERROR_BODY: Json = closedObject({
+  error: closedObject({ code: { type: 'string' }, message: { type: 'string' } }),
+})
+
+function closedObject(properties: Json): Json {
+  return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false }
+}
 
 /** Headers for the connection and the browser, on any answer. */
 const TRANSPORT_HEADERS =
@@ -210,7 +219,7 @@ export class ApiDescription {
     if (code === undefined || !CODES_OF_NO_OPERATION.includes(code) || ERRORS[code].status !== status) {
       return [...problems, `${status} ${code} where there is no operation`]
     }
-    return [...problems, ...this.findMisfitsOf('components/schemas/ErrorBody', body)]
+    return [...problems, ...this.findMisfitsBy(ERROR_BODY, body)]
   }
 
   #misfitsOfHeaders(described: DescribedResponse['headers'], { headers }: SeenAnswer, others = false): string[] {

@@ -45,6 +45,7 @@ const WEBHOOK = { url: 'https://127.0.0.1/', secret: 'x'.repeat(32) }
 const PAGE = ['after', 'limit']
 
 export const OPERATIONS: readonly SpecOperation[] = [
+  { ...operation('GET', '/.well-known/agent.json', 'optional', { success: [200, 304] }), headers: ['if-none-match'] },
   operation('GET', '/v2/health', 'optional', { success: [200, 503] }),
   operation('POST', '/v2/challenges', 'optional', { success: [201], body: { pubkey: ABSENT_PUBKEY } }),
   operation('POST', '/v2/agents/register', 'required', { success: [201], body: REGISTRATION }),

@@ -1,5 +1,6 @@
-/** spec 12.1, row by row. */
+/** spec 12.1, row by row, as far as the OpenAPI description has it (spec 1.4). */
 export const SPECIFIED = [
+  'GET /.well-known/agent.json',
   'GET /v2/health',
   'POST /v2/challenges',
   'POST /v2/agents/register',

@@ -22,6 +22,8 @@ export async function migrateStores(setup: StoreSetup & { schemaDirOf: (store: S
 /** The admin URL with another role's name and password. */
 export function storeUrl({ adminUrl, passwordOf }: Pick<StoreSetup, 'adminUrl' | 'passwordOf'>, role: string): string {
   const url = new URL(adminUrl)
+  // Parameters would count more than the login of the URL.
+  url.search = url.search.replace(/([?&])(?:user|password)=[^&]*/g, '$1')
   url.username = role
   url.password = passwordOf(role)
   return url.href

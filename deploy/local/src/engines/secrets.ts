@@ -2,6 +2,7 @@ import { createHash, createHmac, randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, renameSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
+import { parseDatabaseUrl } from '@svc/config/database-url.ts'
 import { StartError } from '../start-error.ts'
 import { NATS_LOGINS, type NatsLogin } from '../topology.ts'
 
@@ -58,8 +59,8 @@ export function deriveSecrets(key: string): Secrets {
  * passwords. They need not be secret from the holder of the admin's password.
  */
 export function secretsOfServer(adminUrl: string): Secrets {
-  const { username, password, host } = new URL(adminUrl)
-  return deriveSecrets(createHash('sha256').update(`${username}:${password}@${host}`).digest('hex'))
+  const { user, password, server } = parseDatabaseUrl(adminUrl)
+  return deriveSecrets(createHash('sha256').update(`${user}:${password}@${server}`).digest('hex'))
 }
 
 async function writeDurably(file: string, text: string): Promise<void> {

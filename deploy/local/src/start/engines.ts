@@ -2,6 +2,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseDatabaseUrl } from '@svc/config/database-url.ts'
 import { OldLayoutError } from '@svc/postgres/migration/migrate.ts'
 import { startNats } from '../engines/nats.ts'
 import { startPostgres } from '../engines/postgres.ts'
@@ -104,7 +105,9 @@ function explainDatabaseError(error: unknown, adminUrl: string, external: boolea
   }
   const code = codeOf(error)
   if (external && /^(E[A-Z]+|CONNECT_TIMEOUT|CONNECTION_.*)$/.test(code)) {
-    return new StartError(`Postgres at ${new URL(adminUrl).host} (SVC_DATABASE_URL) does not answer (${code}).`)
+    return new StartError(
+      `Postgres at ${parseDatabaseUrl(adminUrl).server} (SVC_DATABASE_URL) does not answer (${code}).`,
+    )
   }
   if (code !== '28P01') return error
   return external

@@ -10,8 +10,9 @@ import { ApiError } from '@svc/sdk/errors.ts'
 import type { Operator } from './operator.ts'
 import { OperatorNetworkError } from './operator-network-error.ts'
 
-/** The services of a complete system. Other services that answer are shown too. */
+/** The services of a complete system. */
 export const SERVICES = ['gateway', 'identity', 'messaging', 'boards', 'budget', 'stream', 'webhook'] as const
+const ORDER: readonly string[] = SERVICES
 
 export interface ProcessStatus {
   readonly service: string
@@ -65,7 +66,7 @@ export async function* watchStatus(
 
 async function sample({ nats }: Operator): Promise<Sample> {
   const atMs = performance.now()
-  return { atMs, processes: await listProcesses(nats) }
+  return { atMs, processes: await listProcesses(nats, SERVICES) }
 }
 
 function statusOf(before: Sample, now: Sample): Pick<SystemStatus, 'processes' | 'missing'> {
@@ -73,7 +74,7 @@ function statusOf(before: Sample, now: Sample): Pick<SystemStatus, 'processes' |
   const seconds = (now.atMs - before.atMs) / 1_000
   const processes = now.processes
     .map((process) => processOf(process, earlier.get(process.id), seconds))
-    .sort((a, b) => orderOf(a.service) - orderOf(b.service) || (a.id < b.id ? -1 : 1))
+    .sort((a, b) => ORDER.indexOf(a.service) - ORDER.indexOf(b.service) || (a.id < b.id ? -1 : 1))
   const found = new Set(processes.map(({ service }) => service))
   return { processes, missing: SERVICES.filter((service) => !found.has(service)) }
 }
@@ -93,11 +94,6 @@ function processOf(
     ms_per_call: known && calls > 0 ? rounded(((now.seconds - then.seconds) * 1_000) / calls) : null,
     working: now?.working ?? null,
   }
-}
-
-/** Services that are not in the list come last. */
-function orderOf(service: string): number {
-  return [...SERVICES, service].indexOf(service)
 }
 
 function rounded(value: number): number {

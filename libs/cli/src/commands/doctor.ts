@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { contextOf } from '../context.ts'
-import { diagnose, type Finding } from '../doctor/checks.ts'
+import { diagnose } from '../doctor/checks.ts'
+import type { Finding } from '../doctor/findings.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
 import type { Style } from '../output/style.ts'
@@ -16,7 +17,9 @@ const STYLES: Partial<Record<Finding['result'], Style>> = {
 export function addDoctor(program: Command, io: Io, fail: (code: 1) => void): void {
   program
     .command('doctor')
-    .description('find problems: versions, key file, TLS, reachability, clock, authority, registration, budget')
+    .description(
+      'find problems: versions, key file, TLS, reachability, clock, authority, registration, budget, proxies',
+    )
     .addHelpText(
       'after',
       '\nChanges nothing and costs nothing. Exits with 1 if a check failed.\n\nExamples:\n  svc doctor\n  svc doctor --profile bob\n  svc doctor --url https://agents.example --json',

@@ -8,13 +8,8 @@ import { AnswerError, ApiError, NetworkError } from '@svc/sdk/errors.ts'
 import type { Context, Target } from '../context.ts'
 import { BUG, explainFailure } from '../failure.ts'
 import { readKeyFile } from '../files/key-file.ts'
-
-export interface Finding {
-  readonly check: string
-  readonly result: 'ok' | 'warning' | 'failed' | 'skipped'
-  /** One sentence. If the result is not ok, it also says what to do. */
-  readonly says: string
-}
+import { type Finding, failed, ok, skipped, warning } from './findings.ts'
+import { clientAddress, type Signer, stream, target as targetCheck } from './proxies.ts'
 
 /** Must equal the minimum of the published svc in deploy/npm. */
 const MIN_NODE = [22, 12] as const
@@ -48,18 +43,25 @@ export async function* diagnose(context: Context): AsyncGenerator<Finding> {
   })
   yield reached
   if (reached.result === 'failed') {
-    for (const check of ['versions', 'clock', 'authority', 'registration', 'budget'])
+    for (const check of ['versions', 'clock', 'client', 'authority', 'registration', 'budget', 'target', 'stream'])
       yield skipped(check, 'the service was not reached')
     return
   }
   yield await versions(visitor, signal)
   yield await clock(origin, signal)
+  yield await attempt('client', () => clientAddress(origin, signal))
   yield await authority(visitor, target, origin, signal)
   if (key.result === 'failed' || key.result === 'skipped') {
-    for (const check of ['registration', 'budget']) yield skipped(check, 'no key')
+    for (const check of ['registration', 'budget', 'target', 'stream']) yield skipped(check, 'no key')
     return
   }
-  yield* agent(context.agent(), signal)
+  const client = context.agent()
+  yield* agent(
+    client,
+    signal,
+    async () => ({ key: context.key(), authority: await client.authority({ signal }) }),
+    origin,
+  )
 }
 
 function nodeVersion(): Finding {
@@ -79,8 +81,8 @@ function keyFile({ target }: Context): Finding {
   const warnings: string[] = []
   try {
     const { agentId } = readKeyFile(path, (text) => warnings.push(text))
-    const [warning] = warnings
-    if (warning !== undefined) return { check: 'key', result: 'warning', says: warning.replace('warning: ', '') }
+    const [first] = warnings
+    if (first !== undefined) return warning('key', first.replace('warning: ', ''))
     return ok('key', `${path} (${agentId}${process.platform === 'win32' ? '' : `, mode ${modeOf(path)}`})`)
   } catch (error) {
     return failed('key', explainFailure(error).sentence)
@@ -102,13 +104,13 @@ async function tls({ protocol, hostname, port }: URL, signal: AbortSignal): Prom
     const isLocal = host === 'localhost' || host === '::1' || host.startsWith('127.')
     if (isLocal) return ok('tls', 'not used; the service is on this machine')
     const says = 'not used: others on the network can read messages that are not sealed; use --url https://…'
-    return { check: 'tls', result: 'warning', says }
+    return warning('tls', says)
   }
   return attempt('tls', async () => {
     const { version, until } = await handshake(host, port === '' ? 443 : Number(port), signal)
     const days = Math.floor((until - Date.now()) / DAY_MS)
     const says = `${version}, the certificate expires in ${days} days`
-    return days < CERTIFICATE_NOTICE_DAYS ? { check: 'tls', result: 'warning', says } : ok('tls', says)
+    return days < CERTIFICATE_NOTICE_DAYS ? warning('tls', says) : ok('tls', says)
   })
 }
 
@@ -136,7 +138,7 @@ async function versions(visitor: AgentClient, signal: AbortSignal): Promise<Find
     const [own, theirs] = [SERVICE.version, version].map((text) => text.split('.')[0])
     if (own === theirs) return ok('versions', `svc ${SERVICE.version}, service ${version}`)
     const says = `svc ${SERVICE.version} does not fit the service's version ${version}: install svc ${theirs}`
-    return { check: 'versions', result: 'warning', says }
+    return warning('versions', says)
   })
 }
 
@@ -146,18 +148,13 @@ async function clock({ origin }: URL, signal: AbortSignal): Promise<Finding> {
     const sentMs = Date.now()
     const { headers } = await fetch(`${origin}/v2/health`, { signal: limit, redirect: 'manual' })
     const at = Date.parse(headers.get('date') ?? '')
-    if (Number.isNaN(at))
-      return {
-        check: 'clock',
-        result: 'warning',
-        says: 'the service sends no Date header, so the clock cannot be compared',
-      }
+    if (Number.isNaN(at)) return warning('clock', 'the service sends no Date header, so the clock cannot be compared')
     // Date cuts off half a second on average. Assume that it was written half-way through the round trip.
     const offSeconds = Math.round(((sentMs + Date.now()) / 2 - at - 500) / 1000)
     const says = `${Math.abs(offSeconds)} s ${offSeconds < 0 ? 'behind' : 'ahead of'} the service`
     if (Math.abs(offSeconds) > CLOCK_LIMIT_SECONDS) return failed('clock', `${says}: set this machine's clock`)
     if (Math.abs(offSeconds) <= CLOCK_NOTICE_SECONDS) return ok('clock', 'agrees with the service')
-    return { check: 'clock', result: 'warning', says: `${says}: set this machine's clock` }
+    return warning('clock', `${says}: set this machine's clock`)
   })
 }
 
@@ -170,18 +167,23 @@ async function authority(visitor: AgentClient, target: Target, { host }: URL, si
     }
     if (announced === host || target.authority === announced) return ok('authority', announced)
     const says = `the service announces ${announced}, not ${host}: pin the authority that you expect with --authority or a profile`
-    return { check: 'authority', result: 'warning', says }
+    return warning('authority', says)
   })
 }
 
-async function* agent(client: AgentClient, signal: AbortSignal): AsyncGenerator<Finding> {
+async function* agent(
+  client: AgentClient,
+  signal: AbortSignal,
+  signer: () => Promise<Signer>,
+  origin: URL,
+): AsyncGenerator<Finding> {
   const registration = await attempt('registration', async () => {
     const { address, inbox_policy } = await client.me({ signal })
     return ok('registration', `${address}, inbox policy ${inbox_policy}`)
   })
   yield registration
   if (registration.result === 'failed') {
-    yield skipped('budget', 'not registered')
+    for (const check of ['budget', 'target', 'stream']) yield skipped(check, 'not registered')
     return
   }
   yield await attempt('budget', async () => {
@@ -189,8 +191,10 @@ async function* agent(client: AgentClient, signal: AbortSignal): AsyncGenerator<
     const left = Math.min(daily_hard_limit - used_units, Math.max(0, daily_free_units - used_units) + credit_balance)
     // The answer does not say which of the used units were paid with credits. These leave more of the free units.
     const says = `at least ${left} units are left today`
-    return left < FEW_UNITS ? { check: 'budget', result: 'warning', says } : ok('budget', says)
+    return left < FEW_UNITS ? warning('budget', says) : ok('budget', says)
   })
+  yield await attempt('target', async () => targetCheck(origin, await signer(), signal))
+  yield await attempt('stream', async () => stream(origin, await signer(), signal))
 }
 
 async function attempt(check: string, run: () => Promise<Finding>): Promise<Finding> {
@@ -208,16 +212,4 @@ async function attempt(check: string, run: () => Promise<Finding>): Promise<Find
     const isOwn = error instanceof ApiError || !sentence.startsWith(BUG)
     return failed(check, isOwn ? sentence : (error as Error).message)
   }
-}
-
-function ok(check: string, says: string): Finding {
-  return { check, result: 'ok', says }
-}
-
-function failed(check: string, says: string): Finding {
-  return { check, result: 'failed', says }
-}
-
-function skipped(check: string, says: string): Finding {
-  return { check, result: 'skipped', says }
 }

@@ -52,6 +52,8 @@ export interface SentPlaintext {
   readonly body: unknown
   readonly to: string
   readonly sentAtMs: number
+  /** Of the envelope (state/mail/digest.ts). */
+  readonly digest?: string
 }
 
 interface PinnedKey {

@@ -1,12 +1,15 @@
+import { ERRORS } from '@svc/contracts/errors.ts'
 import { AnswerError, ApiError, EventGapError, NetworkError, VerificationError } from '@svc/sdk/errors.ts'
 import { StartError, StateError } from '../startup/start-error.ts'
-import { quoted } from './fence.ts'
+import { excerptEnd, type Fence, quoted } from './fence.ts'
 import { ToolError } from './tool-error.ts'
 
 interface ExplainedError {
   /** A code of the service (spec 4.3) or of this server. Codes are stable. */
   readonly code: string
   readonly text: string
+  /** Words of the service. They are shown inside a fence. */
+  readonly quote?: string
 }
 
 /** Tells the agent what to do about a refusal of the service. */
@@ -25,7 +28,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   not_found: 'Nothing has this id, or it has expired, or this agent may not see it.',
 }
 
-/** Explains a thrown value to the agent. The text contains no message body. Words of others are in quotes. */
+/** Explains a thrown value to the agent. The text contains no message body, and no words of others. */
 export function explainError(error: unknown): ExplainedError {
   if (error instanceof ToolError) return { code: error.code, text: error.message }
   if (error instanceof StateError) {
@@ -41,7 +44,7 @@ export function explainError(error: unknown): ExplainedError {
     const advice = Object.hasOwn(ADVICE, error.code) ? ` ${ADVICE[error.code]}` : ''
     const wait =
       error.retryAfterSeconds === undefined ? '' : ` Try again in ${error.retryAfterSeconds} s at the earliest.`
-    return { code: codeOf(error), text: `the service refused and says ${quoted(error.message)}.${advice}${wait}` }
+    return { code: codeOf(error), text: `the service refused.${advice}${wait}`, quote: error.message }
   }
   if (error instanceof NetworkError) {
     return {
@@ -62,7 +65,17 @@ export function explainError(error: unknown): ExplainedError {
   return { code: 'internal', text: 'this is a bug in the server; its log on stderr has more.' }
 }
 
-/** The code comes from the service, so it is checked like all text of others. */
+/** The code comes from the service, so only codes of the specification are shown. */
 export function codeOf({ code }: ApiError): string {
-  return /^[a-z_]{1,40}$/.test(code) ? code : 'refused'
+  return Object.hasOwn(ERRORS, code) ? code : 'refused'
+}
+
+/** The most characters of the service's words. */
+const QUOTED = 400
+
+/** An error in one text, with the words of the service inside a fence. */
+export function errorText({ code, text, quote }: ExplainedError, fence: Fence): string {
+  const words =
+    quote === undefined ? '' : `\nThe service says:\n${fence.wrap(quote.slice(0, excerptEnd(quote, 0, QUOTED)))}`
+  return `${code}: ${text}${words}`
 }

@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Envelope, Message } from '@svc/contracts/resources.ts'
+import { parseAddress } from '@svc/envelope/address.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import { VerificationError } from '@svc/sdk/errors.ts'
@@ -10,7 +12,7 @@ export interface Reading {
   /** Undefined if the body cannot be read or must not be shown. */
   readonly body: JsonValue | undefined
   readonly sealed: boolean
-  /** Whether the signature was checked here with the key of `sender`, and is valid. */
+  /** Whether the signature was checked here with the key of `sender`, is valid, and the message was written for this reader. */
   readonly verified: boolean
   /** Undefined if no key is known whose agent id is `from`. */
   readonly sender: KnownAgent | undefined
@@ -20,58 +22,84 @@ export interface Reading {
 /**
  * - `unknown_sender`: no key of the sender is known, so only the service vouches for the sender.
  * - `invalid_signature`: the sender did not sign this message. The text is never shown.
+ * - `addressed_to_another`: the sender wrote this message to another agent or board.
+ * - `altered`: this agent sent another message with this id.
  * - `cannot_open`: the message is sealed for another key, or was altered.
  * - `plaintext_missing`: this agent sealed the message, so it cannot open it, and the plaintext is not stored here.
  * - `withheld`: the message is not verified, and the server was started with --require-verified.
  */
-export type Problem = 'unknown_sender' | 'invalid_signature' | 'cannot_open' | 'plaintext_missing' | 'withheld'
+export type Problem =
+  | 'unknown_sender'
+  | 'invalid_signature'
+  | 'addressed_to_another'
+  | 'altered'
+  | 'cannot_open'
+  | 'plaintext_missing'
+  | 'withheld'
 
 export interface Reader {
-  /** Opens and verifies a message. If the message is bad, returns a `problem` instead of throwing. */
-  read(message: Message | Envelope, signal: AbortSignal): Promise<Reading>
+  /**
+   * Opens and verifies a message. If the message is bad, returns a `problem` instead of throwing.
+   * @param boardId the board that the message was read from. If a list names no board, a post shows its own.
+   */
+  read(message: Message, signal: AbortSignal, boardId?: string): Promise<Reading>
 }
 
 interface ReaderDeps {
   readonly client: AgentClient
-  readonly ownAgentId: string
+  readonly own: { readonly agentId: string; name(): string }
   readonly senders: Senders
   readonly sent: SentStore
   readonly requireVerified: boolean
 }
 
-export function createReader({ client, ownAgentId, senders, sent, requireVerified }: ReaderDeps): Reader {
+export function createReader({ client, own, senders, sent, requireVerified }: ReaderDeps): Reader {
   return {
-    async read(message, signal) {
-      const envelope = 'envelope' in message ? message.envelope : message
+    async read({ envelope, lane }, signal, boardId) {
       const sender = await senders.ofAgent(envelope.from, signal)
       const sealed = 'body_enc' in envelope
-      if (sealed && envelope.from === ownAgentId) {
-        const own = sent.find(envelope.id)
-        if (own !== undefined && isSame(own.envelope, envelope))
-          return { body: own.body, sealed, verified: true, sender, problem: undefined }
-      }
       const failed = (problem: Problem): Reading => ({ body: undefined, sealed, verified: false, sender, problem })
+      const isOwn = envelope.from === own.agentId
+      const copy = isOwn ? sent.find(envelope.id) : undefined
+      if (copy !== undefined) {
+        // A hostile service could show a message of this agent with another recipient or in another thread.
+        if (!isDeepStrictEqual(copy.envelope, envelope)) return failed('altered')
+        return { body: copy.body, sealed, verified: true, sender, problem: undefined }
+      }
+      if (parseAddress(envelope.to) === undefined) return failed('addressed_to_another')
+      const open = (to: string) =>
+        client.open(envelope, {
+          to,
+          signal,
+          ...(sender === undefined ? { allowUnverified: true } : { sender: sender.pubkey }),
+        })
       try {
-        const options = sender === undefined ? { allowUnverified: true } : { sender: sender.pubkey }
-        const { body, verified } = await client.open(envelope, { ...options, signal })
+        const { body, verified } = await open(expectedRecipient(envelope, { lane, boardId, isOwn }) ?? own.name())
         if (verified && sender !== undefined) return { body, sealed, verified, sender, problem: undefined }
         if (requireVerified) return failed('withheld')
         // The signature matches a key, but no name is known for this key.
         return { body, sealed, verified: false, sender, problem: 'unknown_sender' }
       } catch (error) {
         if (!(error instanceof VerificationError)) throw error
-        if (error.reason === 'cannot_open') {
-          return failed(envelope.from === ownAgentId ? 'plaintext_missing' : 'cannot_open')
-        }
-        return failed('invalid_signature')
+        if (error.reason === 'cannot_open') return failed(isOwn ? 'plaintext_missing' : 'cannot_open')
+        if (error.reason !== 'addressed_to_another') return failed('invalid_signature')
+        const { problem, ...rest } = failed('addressed_to_another')
+        return requireVerified ? { ...rest, problem } : { ...rest, problem, body: (await open(envelope.to)).body }
       }
     },
   }
 }
 
-/** A hostile service could show another envelope under the id of a message of this agent. */
-function isSame(composed: Envelope, shown: Envelope): boolean {
-  return 'body_enc' in composed && 'body_enc' in shown && composed.body_enc === shown.body_enc
+/**
+ * The recipient that a message must have. Undefined for a message to this agent. The recipient of a message of this agent is
+ * as good as its signature.
+ */
+function expectedRecipient(
+  { to }: Envelope,
+  { lane, boardId, isOwn }: { lane: string; boardId: string | undefined; isOwn: boolean },
+): string | undefined {
+  if (boardId !== undefined) return `board:${boardId}`
+  return isOwn || (lane === 'board' && to.startsWith('board:')) ? to : undefined
 }
 
 const MAX_GROWTH = 4

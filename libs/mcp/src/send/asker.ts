@@ -22,10 +22,10 @@ export interface Asker {
 }
 
 interface Question {
-  /** One sentence without text of others. */
+  /** The whole question. Only the person sees it. */
   readonly text: string
-  /** Shown only to the person, e.g. the content of a message. */
-  readonly details?: string
+  /** Why the person is asked, without text of others, for a model whose client cannot ask. */
+  readonly why: string
   readonly fingerprint: string
 }
 
@@ -51,18 +51,18 @@ export const askedCodec = createRequestStateCodec<Asked>({ key: randomBytes(32),
 
 export function createAsker(server: McpServer, { mcpReq }: ServerContext): Asker {
   return {
-    async confirm({ text, details = '', fingerprint }) {
+    async confirm({ text, why, fingerprint }) {
       const { elicitation } = capabilitiesOf(server, mcpReq)
       const canAsk = elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined)
       if (!canAsk) {
         throw new ToolError(
           'cannot_ask',
-          `${text} That needs the consent of the person you work for, but this client cannot ask the person. Nothing was done. Tell the person, and do not look for another way.`,
+          `this needs the consent of the person you work for, because ${why}. This client cannot ask the person. Nothing was done. Tell the person, and do not look for another way.`,
         )
       }
       const answer = inputResponse(mcpReq.inputResponses, 'confirm')
       const isAnswer = answer.kind === 'elicit' && mcpReq.requestState<Asked>()?.fingerprint === fingerprint
-      if (!isAnswer) throw new NeedsAnswer(await questionOf(`${text}${details}`, fingerprint))
+      if (!isAnswer) throw new NeedsAnswer(await questionOf(text, fingerprint))
       if (answer.action !== 'accept' || answer.content?.confirm !== true) {
         throw new ToolError(
           'declined',

@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { LIMITS } from '@svc/contracts/limits.ts'
 import { costUnits } from '@svc/contracts/price.ts'
-import type { Budget, Envelope, SendResult } from '@svc/contracts/resources.ts'
+import type { Budget, Envelope, Message } from '@svc/contracts/resources.ts'
 import type { EnvelopeType } from '@svc/envelope/envelope.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
-import { bodySize } from '@svc/envelope/size.ts'
+import { DM_SIZE_LIMITS, fits, POST_SIZE_LIMITS } from '@svc/envelope/size.ts'
 import { AnswerError, ApiError } from '@svc/sdk/errors.ts'
 import type { Mailbox } from '../mailbox.ts'
-import { explainError } from '../output/explain-error.ts'
 import { ToolError } from '../output/tool-error.ts'
 import { textOf } from '../reading/read.ts'
 import type { KnownAgent } from '../reading/senders.ts'
@@ -15,13 +15,14 @@ import type { SentRecord } from '../store/sent.ts'
 import type { Call } from '../tools/tool.ts'
 import { obtainConsent } from './consent.ts'
 import { isAccepted } from './contacts.ts'
+import { type Delivered, findBudget, payloadOf, receiptOf } from './receipt.ts'
 
 export interface Outgoing {
   readonly to: { readonly agent: KnownAgent } | { readonly boardId: string }
   readonly body: JsonValue
   readonly type: EnvelopeType
   readonly seal: boolean
-  /** The caller's own id. Default: a random one. */
+  /** The caller's own id. Without it, the same content within a day is the same message. */
   readonly id?: string | undefined
   readonly replyTo?: string | undefined
   readonly threadId?: string | undefined
@@ -29,57 +30,37 @@ export interface Outgoing {
   readonly ttl?: number | undefined
 }
 
-/** The receipt of a sent message, without its body. Matches `Receipt` of the tools' schemas. */
-interface Delivered {
-  readonly message_id: string
-  readonly status: 'accepted'
-  readonly to: string
-  readonly lane: string
-  readonly duplicate: boolean
-  readonly sealed: boolean
-  readonly cost_units: number | null
-  readonly used_units_today: number | null
-  readonly free_units_left: number | null
-  readonly credits_left: number | null
-}
-
 /**
  * Sends one message. Steps: policy, consent, store the envelope, post it, read the budget. The envelope is stored before the
- * first request leaves, so every retry posts this envelope, which is accepted and charged once (spec 7.4).
+ * first request leaves, so a call that is repeated finds it, whatever has become of the first call. Nobody can know whether a
+ * client has received a result, so a repeat is recognized by its content.
  * @throws ToolError, NeedsAnswer, and the errors of the SDK.
  */
 export async function deliver(mailbox: Mailbox, outgoing: Outgoing, call: Call): Promise<Delivered> {
   return mailbox.exclusively(async () => {
-    await checkRecipient(mailbox, outgoing.to, call.signal)
+    const { fence, signal } = call
+    // A reply can go to an agent whose name nobody here has used yet.
+    const isNew = 'agent' in outgoing.to && outgoing.to.agent.source === 'directory'
+    const shown = (receipt: Delivered): Delivered =>
+      isNew ? { ...receipt, to: fence.line(receipt.to), fence: fence.nonce } : receipt
+    await checkRecipient(mailbox, outgoing.to, signal)
     const fingerprint = fingerprintOf(outgoing)
     const earlier = findEarlier(mailbox, outgoing, fingerprint)
-    const isRepeat = earlier !== undefined && (await wasAccepted(mailbox, earlier, call.signal))
-    const { record, budget } = isRepeat
-      ? { record: earlier, budget: undefined }
-      : await prepare(mailbox, { outgoing, fingerprint, earlier }, call)
-    const result = await postKept(mailbox, outgoing, record, call.signal)
-    if (result.msg_id !== record.envelope.id) throw new AnswerError('the answer is about another message')
-    const after = await findBudget(mailbox, call.signal)
-    // The client may have disconnected without learning that the message was accepted. If it repeats the call without an
-    // id, it means this message.
-    if (!call.signal.aborted) keepTold(mailbox, record)
-    mailbox.log('sent', { id: record.envelope.id, duplicate: result.duplicate })
-    return receiptOf(result, record.envelope, { before: budget, after, isPost: 'boardId' in outgoing.to })
+    const accepted = earlier === undefined ? undefined : await findAccepted(mailbox, earlier, signal)
+    if (earlier !== undefined && accepted !== undefined) {
+      return shown(receiptOf(earlier, accepted.lane, { after: await findBudget(mailbox, signal) }))
+    }
+    const { record, budget } = await prepare(mailbox, { outgoing, fingerprint, earlier }, call)
+    const { lane, msg_id: id } = await postKept(mailbox, outgoing, record, signal)
+    if (id !== record.envelope.id) throw new AnswerError('the answer is about another message')
+    mailbox.log('sent', { id })
+    return shown(receiptOf(record, lane, { before: budget, after: await findBudget(mailbox, signal) }))
   }, call.signal)
-}
-
-/** The message was accepted, and the caller must learn this even if the disk fails. A repeat without an id then means this message. */
-function keepTold({ sent, log }: Mailbox, record: SentRecord): void {
-  try {
-    sent.save({ ...record, told: true })
-  } catch (error) {
-    log('keep.failed', { code: explainError(error).code })
-  }
 }
 
 /** The message that this call repeats; undefined for a new one. @throws ToolError `id_conflict`. */
 function findEarlier({ sent }: Mailbox, { id }: Outgoing, fingerprint: string): SentRecord | undefined {
-  if (id === undefined) return sent.findUntold(fingerprint, Math.floor(Date.now() / 1000))
+  if (id === undefined) return sent.findRecent(fingerprint, Math.floor(Date.now() / 1000))
   const earlier = sent.find(id)
   if (earlier !== undefined && earlier.fingerprint !== fingerprint) {
     throw new ToolError('id_conflict', 'you have used this message_id for another message. Choose a new one.')
@@ -88,21 +69,21 @@ function findEarlier({ sent }: Mailbox, { id }: Outgoing, fingerprint: string): 
 }
 
 /**
- * Whether the service has already accepted the message. A repeat is then free and needs no consent. Otherwise policy and
+ * The message at the service, if the service has accepted it. A repeat is then free and needs no consent. Otherwise policy and
  * consent are checked again, because fewer units may be left now, and the recipient may no longer be a contact.
  */
-async function wasAccepted(
+async function findAccepted(
   { client }: Mailbox,
-  { envelope: { id }, told }: SentRecord,
+  { envelope }: SentRecord,
   signal: AbortSignal,
-): Promise<boolean> {
-  if (told) return true
+): Promise<Message | undefined> {
   try {
-    await client.message(id, { signal })
-    return true
+    const message = await client.message(envelope.id, { signal })
+    if (isDeepStrictEqual(message.envelope, envelope)) return message
+    throw new AnswerError('the answer is not the message that was sent')
   } catch (error) {
-    if (error instanceof ApiError && error.code === 'not_found') return false
-    throw withId(error, id)
+    if (error instanceof ApiError && error.code === 'not_found') return undefined
+    throw withId(error, envelope.id)
   }
 }
 
@@ -113,30 +94,33 @@ async function prepare(
 ): Promise<{ record: SentRecord; budget: Budget }> {
   const { to, body } = outgoing
   const envelope = earlier?.envelope ?? (await compose(mailbox, outgoing, signal))
-  const units = costUnits(payloadBytes(envelope), await mostRecipients(mailbox, to, signal))
+  const { bytes } = payloadOf(envelope)
+  const units = costUnits(bytes, await mostRecipients(mailbox, to, signal))
   const isContact =
     'agent' in to && (to.agent.source === 'own' || (await isAccepted(mailbox.client, to.agent.agentId, signal)))
   const budget = await obtainConsent(
     mailbox,
     {
-      what: 'agent' in to ? `send a message to ${to.agent.name}` : `post to the board ${to.boardId}`,
+      what: 'agent' in to ? `send a message to "${to.agent.name}"` : `post to the board ${to.boardId}`,
       reaches: isContact ? undefined : reachOf(to),
       units,
+      leastUnits: costUnits(bytes, 1),
       fingerprint,
       content: textOf(body),
+      check: () => checkBeforeAsking(mailbox, outgoing, signal),
     },
     asker,
     signal,
   )
   const after = await mailbox.client.latestCursor({ signal })
-  const record = { envelope, body, fingerprint, composedAt: Math.floor(Date.now() / 1000), told: false, after }
+  const record = { envelope, body, fingerprint, composedAt: Math.floor(Date.now() / 1000), after }
   mailbox.sent.save(record)
   return { record, budget }
 }
 
 function reachOf(to: Outgoing['to']): { id: string; why: string } {
   return 'agent' in to
-    ? { id: to.agent.agentId, why: `${to.agent.name} is not one of your accepted contacts` }
+    ? { id: to.agent.agentId, why: 'the recipient is not one of your accepted contacts' }
     : { id: to.boardId, why: 'others can read this board' }
 }
 
@@ -151,14 +135,44 @@ async function checkRecipient({ client, policy }: Mailbox, to: Outgoing['to'], s
   )
 }
 
-function compose({ client }: Mailbox, outgoing: Outgoing, signal: AbortSignal): Promise<Envelope> {
+/** Refusals that are known before the message is sent. A person who is asked would agree for nothing. */
+async function checkBeforeAsking(
+  { client, senders }: Mailbox,
+  { to, replyTo, threadId }: Outgoing,
+  signal: AbortSignal,
+): Promise<void> {
+  if ('agent' in to && (await senders.check(to.agent.name, signal)).agent.revoked) {
+    throw new ToolError('recipient_unavailable', 'the recipient was revoked for ever. Nothing was sent.')
+  }
+  for (const id of [replyTo, threadId]) {
+    if (id === undefined) continue
+    await client.message(id, { signal }).catch((error: unknown) => {
+      if (!(error instanceof ApiError) || error.code !== 'not_found') throw error
+      throw new ToolError(
+        'invalid_reference',
+        'reply_to and thread_id must name a message of this conversation that has not expired. Nothing was sent.',
+      )
+    })
+  }
+}
+
+/** @throws ToolError `cannot_seal`, `message_too_large`. */
+async function compose({ client }: Mailbox, outgoing: Outgoing, signal: AbortSignal): Promise<Envelope> {
   const { to, body, type, seal, id, replyTo, threadId, ttl } = outgoing
   if (!('agent' in to) && seal)
     throw new ToolError('cannot_seal', 'a board has no key, so a post cannot be sealed for it')
   const address = 'agent' in to ? to.agent.name : `board:${to.boardId}`
   // Seals for the pinned key, not for the key that the service gives now.
   const key = seal && 'agent' in to ? to.agent.pubkey : false
-  return client.compose({ to: address, body, type, id, replyTo, threadId, ttl }, { seal: key, signal })
+  const envelope = await client.compose({ to: address, body, type, id, replyTo, threadId, ttl }, { seal: key, signal })
+  const size = payloadOf(envelope)
+  const limits = 'agent' in to ? DM_SIZE_LIMITS : POST_SIZE_LIMITS
+  if (fits(size, limits)) return envelope
+  const { bytes, characters } = size
+  throw new ToolError(
+    'message_too_large',
+    `the message has ${bytes} bytes${characters === undefined ? ' when sealed' : ` and ${characters} characters`}. At most ${limits.bytes} bytes${characters === undefined ? '' : ` and ${limits.characters} characters`} are allowed. Nothing was sent. Send a shorter text, or several messages.`,
+  )
 }
 
 /** Posts the stored envelope. If the envelope became too old before it was accepted, composes a new one with the same id. */
@@ -167,7 +181,7 @@ async function postKept(
   outgoing: Outgoing,
   record: SentRecord,
   signal: AbortSignal,
-): Promise<SendResult> {
+): Promise<{ lane: Message['lane']; msg_id: string }> {
   const { id } = record.envelope
   try {
     return await mailbox.client.post(record.envelope, { signal })
@@ -187,13 +201,8 @@ function withId(error: unknown, id: string): unknown {
   if (error instanceof ApiError && error.status < 500) return error
   return new ToolError(
     'no_answer',
-    `the service did not answer, so it is unknown whether the message was sent. To be sure, call again with the same content and message_id ${id}: that is the same message, never a second one.`,
+    `the service did not answer, so it is unknown whether the message was sent. To be sure, call again with the same content, or with message_id ${id}: that is the same message, never a second one.`,
   )
-}
-
-/** Size of the charged payload (spec 6.5). */
-function payloadBytes(envelope: Envelope): number {
-  return 'body_enc' in envelope ? Buffer.from(envelope.body_enc, 'base64').length : bodySize(envelope.body).bytes
 }
 
 /** The most recipients. Only the owner of a board can list its members. For others the estimate assumes the board's limit. */
@@ -203,46 +212,6 @@ async function mostRecipients({ client, key }: Mailbox, to: Outgoing['to'], sign
   if (owner !== key.agentId) return LIMITS.membershipsPerBoard
   const members = await client.members(to.boardId, { signal })
   return members.filter(({ role }) => role === 'writer' || role === 'reader').length
-}
-
-function receiptOf(
-  { lane, duplicate }: SendResult,
-  envelope: Envelope,
-  { before, after, isPost }: { before: Budget | undefined; after: Budget | undefined; isPost: boolean },
-): Delivered {
-  const measured =
-    before === undefined || after === undefined ? null : Math.max(0, after.used_units - before.used_units)
-  const cost = isPost ? measured : costUnits(payloadBytes(envelope), 1)
-  return {
-    message_id: envelope.id,
-    status: 'accepted',
-    to: envelope.to,
-    lane,
-    duplicate,
-    sealed: 'body_enc' in envelope,
-    cost_units: duplicate ? 0 : cost,
-    ...budgetLeft(after),
-  }
-}
-
-/** The budget after an action. Undefined if the service does not answer, because the action has succeeded in any case. */
-export async function findBudget({ client, log }: Mailbox, signal: AbortSignal): Promise<Budget | undefined> {
-  try {
-    return await client.budget({ signal })
-  } catch (error) {
-    if (!signal.aborted) log('budget.failed', { code: explainError(error).code })
-    return undefined
-  }
-}
-
-export function budgetLeft(
-  budget: Budget | undefined,
-): Pick<Delivered, 'used_units_today' | 'free_units_left' | 'credits_left'> {
-  return {
-    used_units_today: budget?.used_units ?? null,
-    free_units_left: budget === undefined ? null : Math.max(0, budget.daily_free_units - budget.used_units),
-    credits_left: budget?.credit_balance ?? null,
-  }
 }
 
 /** Equal for two calls that send the same message. Ignores the id. */

@@ -9,6 +9,7 @@ import type { Log } from '../log.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { createReader } from '../reading/read.ts'
 import { createSenders } from '../reading/senders.ts'
+import { createAliases } from '../store/aliases.ts'
 import { createApprovals } from '../store/approvals.ts'
 import { createCipher } from '../store/cipher.ts'
 import { createCursorFile } from '../store/cursor.ts'
@@ -66,7 +67,7 @@ export async function openMailbox(options: StartOptions, log: Log): Promise<Mail
   const senders = createSenders(client, pins, own)
   const sent = createSentStore(folder, cipher)
   const { requireVerified } = policy
-  const reader = createReader({ client, ownAgentId: key.agentId, senders, sent, requireVerified })
+  const reader = createReader({ client, own, senders, sent, requireVerified })
   const watcher = createWatcher({ client, folder, log })
   const cursor = createCursorFile(folder)
   const registration = createRegistration(clientOf(url, authority, key, FIRST_ATTEMPTS), {
@@ -92,6 +93,7 @@ export async function openMailbox(options: StartOptions, log: Log): Promise<Mail
     reader,
     sent,
     approvals: createApprovals(folder),
+    aliases: createAliases(key),
     cursor,
     index: createSearchIndex({ client, reader, cipher }, folder),
     unread: createUnreadCounter({ client, log }),

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import {
-  linkSync,
+  closeSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -17,6 +18,9 @@ const OWNER_ALONE = 0o600
 const OWNER_FOLDER = 0o700
 const OTHERS = 0o077
 const WRITTEN_BY_OTHERS = 0o022
+/** A file that is still empty after this time was left by a process that died while it created the file. */
+const ABANDONED_MS = 2_000
+const LOOK_MS = 20
 
 /**
  * Creates a folder for this agent's state.
@@ -47,8 +51,10 @@ export function makeFolder(path: string): void {
  * value.
  */
 export function replaceFile(path: string, content: string | Uint8Array, { isFlushed = true } = {}): void {
-  const temporary = writeTemporary(path, content, isFlushed)
+  makeFolder(dirname(path))
+  const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`
   try {
+    writeFileSync(temporary, content, { mode: OWNER_ALONE, flag: 'wx', flush: isFlushed })
     renameSync(temporary, path)
   } catch (error) {
     throw cannotWrite(path, error)
@@ -57,17 +63,44 @@ export function replaceFile(path: string, content: string | Uint8Array, { isFlus
   }
 }
 
-/** Writes a file that must not exist yet. It appears complete. @returns false if another process was first. @throws StateError. */
-export function createFile(path: string, content: string | Uint8Array): boolean {
-  const temporary = writeTemporary(path, content)
+/**
+ * Writes a file that must not exist yet. Needs no hard links, because some file systems have none (exFAT, Android). Until the
+ * content is written, other processes see an empty file: see `readCreated`.
+ * @returns false if another process was first. @throws StateError.
+ */
+export function createFile(path: string, content: string): boolean {
+  makeFolder(dirname(path))
+  let file: number
   try {
-    linkSync(temporary, path)
-    return true
+    file = openSync(path, 'wx', OWNER_ALONE)
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') return false
+    if (codeOf(error) !== 'EEXIST') throw cannotWrite(path, error)
+    return content !== '' && isAbandoned(path) && removeIfStill(path, '') && createFile(path, content)
+  }
+  try {
+    writeFileSync(file, content, { flush: true })
+  } catch (error) {
+    rmSync(path, { force: true })
     throw cannotWrite(path, error)
   } finally {
-    rmSync(temporary, { force: true })
+    closeSync(file)
+  }
+  // If this process stalled before it wrote the content, another process may have replaced the file meanwhile.
+  return (readIfThere(path)?.toString('utf8') ?? content) === content
+}
+
+function isAbandoned(path: string): boolean {
+  const stat = statSync(path, { throwIfNoEntry: false })
+  return stat?.size === 0 && Date.now() - stat.mtimeMs > ABANDONED_MS
+}
+
+/** Reads a file of `createFile`. Waits for a process that creates it at this moment. @returns undefined if it does not exist. */
+export function readCreated(path: string): string | undefined {
+  const untilMs = Date.now() + ABANDONED_MS
+  for (;;) {
+    const content = readIfThere(path)?.toString('utf8')
+    if (content !== '' || Date.now() > untilMs || isAbandoned(path)) return content
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_MS)
   }
 }
 
@@ -119,20 +152,16 @@ export function removeIfStill(path: string, content: string): boolean {
   const moved = `${path}.${randomBytes(6).toString('hex')}.tmp`
   try {
     renameSync(path, moved)
-    if (readFileSync(moved, 'utf8') === content) return true
-    linkSync(moved, path)
+    const found = readFileSync(moved, 'utf8')
+    if (found === content) return true
+    createFile(path, found)
     return false
   } catch (error) {
-    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'EEXIST') return false
+    if (codeOf(error) === 'ENOENT') return false
     throw cannotWrite(path, error)
   } finally {
     rmSync(moved, { force: true })
   }
-}
-
-/** Removes a file if it exists. */
-export function removeFile(path: string): void {
-  rmSync(path, { force: true })
 }
 
 /** Removes the oldest files of a folder until it is within all of these bounds. */
@@ -147,20 +176,8 @@ export function removeOldest(folder: string, most: { files: number; bytes: numbe
   files.sort((a, b) => b.atMs - a.atMs)
   for (const [at, file] of files.entries()) {
     bytes += file.bytes
-    if (at >= most.files || bytes > most.bytes || file.atMs < sinceMs) removeFile(file.path)
+    if (at >= most.files || bytes > most.bytes || file.atMs < sinceMs) rmSync(file.path, { force: true })
   }
-}
-
-function writeTemporary(path: string, content: string | Uint8Array, isFlushed = true): string {
-  makeFolder(dirname(path))
-  const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`
-  try {
-    writeFileSync(temporary, content, { mode: OWNER_ALONE, flag: 'wx', flush: isFlushed })
-  } catch (error) {
-    rmSync(temporary, { force: true })
-    throw cannotWrite(path, error)
-  }
-  return temporary
 }
 
 function cannotWrite(path: string, cause: unknown): StateError {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { StartError } from '../startup/start-error.ts'
-import { canOthersRead, createFile, readIfThere } from './files.ts'
+import { canOthersRead, createFile, readCreated } from './files.ts'
 
 const MIN_CHARACTERS = 32
 
@@ -9,10 +9,10 @@ const MIN_CHARACTERS = 32
  * @throws StartError if others can read the file, or the token is shorter than 32 characters or not visible ASCII.
  */
 export function readOrMakeToken(path: string): string {
-  if (readIfThere(path) === undefined) createFile(path, `${randomBytes(32).toString('hex')}\n`)
+  if ((readCreated(path) ?? '') === '') createFile(path, `${randomBytes(32).toString('hex')}\n`)
   if (canOthersRead(path))
     throw new StartError(`others can read ${path}, and could use the agent: run chmod 600 ${path}`)
-  const token = readIfThere(path)?.toString('utf8').trim() ?? ''
+  const token = readCreated(path)?.trim() ?? ''
   if (!/^[!-~]+$/.test(token) || token.length < MIN_CHARACTERS) {
     throw new StartError(`${path} has no valid token: use at least ${MIN_CHARACTERS} visible ASCII characters`)
   }

@@ -1,13 +1,13 @@
 import { type AgentKey, formatKey, generateKey, parseKey } from '@svc/sdk/keys.ts'
 import { StartError } from '../startup/start-error.ts'
-import { canOthersRead, createFile, readIfThere } from './files.ts'
+import { canOthersRead, createFile, readCreated } from './files.ts'
 
 /**
  * Reads the key of the agent.
  * @throws StartError if the file does not exist, is not a key, or others can read it. The text never shows its content.
  */
 export function readKeyFile(path: string): AgentKey {
-  const content = readIfThere(path)
+  const content = readCreated(path)
   if (content === undefined) {
     throw new StartError(`${path} does not exist: name a key file, or add --register <name> to create one`)
   }
@@ -15,7 +15,7 @@ export function readKeyFile(path: string): AgentKey {
     throw new StartError(`others can read ${path}, and could act as the agent: run chmod 600 ${path}`)
   }
   try {
-    return parseKey(content.toString('utf8'))
+    return parseKey(content)
   } catch (cause) {
     throw new StartError(`${path} is not a key file: ${(cause as Error).message}`, { cause })
   }
@@ -27,6 +27,6 @@ export function readKeyFile(path: string): AgentKey {
  * @throws StartError like `readKeyFile`.
  */
 export function readOrMakeKeyFile(path: string): AgentKey {
-  if (readIfThere(path) === undefined) createFile(path, `${formatKey(generateKey())}\n`)
+  if ((readCreated(path) ?? '') === '') createFile(path, `${formatKey(generateKey())}\n`)
   return readKeyFile(path)
 }

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { createFile, makeFolder, readIfThere } from './files.ts'
+import { createFile, makeFolder, readCreated } from './files.ts'
 
 /** A name and its public key at first use. */
 interface Pin {
@@ -27,8 +27,8 @@ export function createPins(folder: string): Pins {
   const read = (name: string): Pin | undefined => {
     const known = byName.get(name)
     if (known !== undefined) return known
-    const text = readIfThere(join(pins, name))?.toString('utf8')
-    if (text === undefined) return undefined
+    const text = readCreated(join(pins, name)) ?? ''
+    if (text === '') return undefined
     const pin = JSON.parse(text) as Pin
     byName.set(name, pin)
     return pin

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Envelope } from '@svc/contracts/resources.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import type { Cipher } from './cipher.ts'
-import { makeFolder, readIfThere, removeFile, removeOldest, replaceFile } from './files.ts'
+import { makeFolder, readIfThere, removeOldest, replaceFile } from './files.ts'
 
 /** A message that this agent composed. */
 export interface SentRecord {
@@ -14,8 +14,6 @@ export interface SentRecord {
   readonly fingerprint: string
   /** Unix seconds. */
   readonly composedAt: number
-  /** True when the service has accepted the message and the caller knows it. */
-  readonly told: boolean
   /** The agent's last event cursor before the message was sent. A reply has a later cursor. */
   readonly after?: number
 }
@@ -27,8 +25,8 @@ export interface SentRecord {
 export interface SentStore {
   find(id: string): SentRecord | undefined
   save(record: SentRecord): void
-  /** A message of the last day with this fingerprint whose caller does not know that it was accepted. */
-  findUntold(fingerprint: string, nowSeconds: number): SentRecord | undefined
+  /** The last message with this fingerprint, if it was composed within a day and has not expired. */
+  findRecent(fingerprint: string, nowSeconds: number): SentRecord | undefined
 }
 
 const DAY_SECONDS = 86_400
@@ -45,9 +43,9 @@ const SAVES = 100
 
 export function createSentStore(folder: string, cipher: Cipher, bounds: SentBounds = SENT_BOUNDS): SentStore {
   const sent = join(folder, 'sent')
-  const untold = join(folder, 'untold')
+  const recent = join(folder, 'recent')
   makeFolder(sent)
-  makeFolder(untold)
+  makeFolder(recent)
   const find = (id: string): SentRecord | undefined => {
     // The file name is a hash, because some file systems do not distinguish upper and lower case.
     const name = fileOf(id)
@@ -58,7 +56,7 @@ export function createSentStore(folder: string, cipher: Cipher, bounds: SentBoun
   let saves = 0
   const prune = (): void => {
     removeOldest(sent, { files: bounds.messages, bytes: bounds.bytes, seconds: bounds.days * DAY_SECONDS })
-    removeOldest(untold, { files: bounds.messages, bytes: bounds.bytes, seconds: DAY_SECONDS })
+    removeOldest(recent, { files: bounds.messages, bytes: bounds.bytes, seconds: DAY_SECONDS })
   }
   prune()
   return {
@@ -67,16 +65,16 @@ export function createSentStore(folder: string, cipher: Cipher, bounds: SentBoun
       const { id } = record.envelope
       const name = fileOf(id)
       replaceFile(join(sent, name), cipher.encrypt(`sent/${name}`, JSON.stringify(record)))
-      const marker = join(untold, fileOf(record.fingerprint))
-      if (record.told) removeFile(marker)
-      else replaceFile(marker, id)
+      replaceFile(join(recent, fileOf(record.fingerprint)), id)
       saves += 1
       if (saves % SAVES === 0) prune()
     },
-    findUntold(fingerprint, nowSeconds) {
-      const id = readIfThere(join(untold, fileOf(fingerprint)))?.toString('utf8') ?? ''
+    findRecent(fingerprint, nowSeconds) {
+      const id = readIfThere(join(recent, fileOf(fingerprint)))?.toString('utf8') ?? ''
       const record = id === '' ? undefined : find(id)
-      return record !== undefined && nowSeconds - record.composedAt < DAY_SECONDS ? record : undefined
+      if (record === undefined) return undefined
+      const { composedAt, envelope } = record
+      return nowSeconds - composedAt < Math.min(DAY_SECONDS, envelope.ttl || DAY_SECONDS) ? record : undefined
     },
   }
 }

@@ -9,12 +9,14 @@ import {
 import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
 import { AnswerError } from '@svc/sdk/errors.ts'
 import type { Mailbox } from '../mailbox.ts'
-import { explainError } from '../output/explain-error.ts'
+import { errorText, explainError } from '../output/explain-error.ts'
 import type { Fence } from '../output/fence.ts'
 import { createFence } from '../output/fence.ts'
 import { render } from '../output/render.ts'
 import { type Asker, createAsker, NeedsAnswer } from '../send/asker.ts'
 import type { Reach } from '../startup/policy.ts'
+import { readArguments } from './arguments.ts'
+import { createBorder } from './border.ts'
 import { UnreadSchema, unreadText } from './schemas.ts'
 
 /** One call of a tool. */
@@ -58,8 +60,10 @@ export interface Tool {
  */
 export function defineTool<I extends TProperties, O extends TProperties>(spec: ToolSpec<I, O>): Tool {
   const { name, title, description, reach, hints = {} } = spec
-  const inputSchema = standardSchema<Static<TObject<I>>>(spec.input)
-  const outputSchema = standardSchema<object>({ ...spec.output, unread: UnreadSchema })
+  const input = jsonSchema(spec.input)
+  const output = jsonSchema({ ...spec.output, unread: UnreadSchema })
+  const inputSchema = argumentSchema<Static<TObject<I>>>(input)
+  const outputSchema = fromJsonSchema<object>(output)
   const annotations = {
     title,
     readOnlyHint: reach === 'read',
@@ -78,8 +82,9 @@ export function defineTool<I extends TProperties, O extends TProperties>(spec: T
         const call = createCall(server, context)
         try {
           await mailbox.ready(call.signal)
-          const output = await spec.run(mailbox, args, call)
-          const result = await withUnread(mailbox, output, call.signal)
+          const border = createBorder(mailbox)
+          const value = border.show(output, await spec.run(mailbox, border.read(input, args), call))
+          const result = await withUnread(mailbox, value, call.signal)
           await assertFits(outputSchema, result.structuredContent)
           log('ok')
           return result
@@ -88,23 +93,26 @@ export function defineTool<I extends TProperties, O extends TProperties>(spec: T
             log('asks')
             return error.request
           }
-          const { code, text } = call.signal.aborted ? CANCELLED : explainError(error)
-          log(code)
-          if (code === 'internal') mailbox.log('fault', faultOf(error))
-          return failed(mailbox, code, text, call.signal)
+          const explained = call.signal.aborted ? CANCELLED : explainError(error)
+          log(explained.code)
+          if (explained.code === 'internal') mailbox.log('fault', faultOf(error))
+          return failed(mailbox, explained.code, errorText(explained, call.fence), call.signal)
         }
       })
     },
   }
 }
 
-/**
- * The schema of a closed object for the protocol's library. It is plain JSON, because a client in this process gets this very
- * object, not a copy.
- */
-export function standardSchema<T>(properties: TProperties): StandardSchemaWithJSON<T, T> {
-  const schema = JSON.parse(JSON.stringify(Type.Object(properties, { additionalProperties: false }))) as JsonSchemaType
-  return fromJsonSchema<T>(schema)
+/** The schema of arguments. Clients see the strict schema, but arguments in other types are understood too. */
+function argumentSchema<T>(schema: JsonSchemaType): StandardSchemaWithJSON<T, T> {
+  const standard = fromJsonSchema<T>(schema)['~standard']
+  const { validate } = standard
+  return { '~standard': { ...standard, validate: (value, options) => validate(readArguments(schema, value), options) } }
+}
+
+/** The schema of a closed object. It is plain JSON, because a client in this process gets this very object, not a copy. */
+export function jsonSchema(properties: TProperties): JsonSchemaType {
+  return JSON.parse(JSON.stringify(Type.Object(properties, { additionalProperties: false }))) as JsonSchemaType
 }
 
 /** Checks a result before a client sees it. @throws AnswerError if it does not fit the schema, without the value. */
@@ -154,6 +162,6 @@ async function failed(mailbox: Mailbox, code: string, text: string, signal: Abor
   const unread = canCount ? ((await mailbox.unread.count(signal)) ?? null) : null
   return {
     isError: true,
-    content: [{ type: 'text', text: [`${code}: ${text}`, unreadText(unread)].join('\n\n') }],
+    content: [{ type: 'text', text: [text, unreadText(unread)].join('\n\n') }],
   }
 }

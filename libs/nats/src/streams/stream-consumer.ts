@@ -68,7 +68,7 @@ export class StreamConsumer implements AsyncDisposable {
   #isMade = false
 
   private constructor(
-    { connection, inboxPrefix }: Nats,
+    { connection, ownInbox }: Nats,
     manager: JetStreamManager,
     definition: ConsumerDefinition,
     options: StreamConsumerOptions,
@@ -77,7 +77,7 @@ export class StreamConsumer implements AsyncDisposable {
     this.#manager = manager
     this.#definition = definition
     this.#options = options
-    this.#inbox = createInbox(inboxPrefix)
+    this.#inbox = createInbox(ownInbox)
     const callback = (error: Error | null, message: Msg): void => this.#receive(error, message)
     this.#subscription = connection.subscribe(`${this.#inbox}.*`, { callback })
     this.#watch = new ConnectionWatch(connection, (state) => {

@@ -79,7 +79,7 @@ export class StreamPublisher implements Disposable {
   readonly #unsubscribe: () => void
 
   private constructor(
-    { connection, inboxPrefix }: Nats,
+    { connection, ownInbox }: Nats,
     manager: JetStreamManager,
     definition: StreamDefinition,
     management: StreamManagement,
@@ -88,7 +88,7 @@ export class StreamPublisher implements Disposable {
     this.#manager = manager
     this.#definition = definition
     this.#management = management
-    this.#inbox = createInbox(inboxPrefix)
+    this.#inbox = createInbox(ownInbox)
     const callback = (_error: Error | null, message: Msg): void => this.#receive(message)
     const subscription = connection.subscribe(`${this.#inbox}.>`, { callback })
     this.#unsubscribe = () => subscription.unsubscribe()

@@ -38,7 +38,38 @@ describe('several requests in one message, each with its own answer', () => {
     expect(decodeReply('3-{"code":"of_tomorrow"}')).toMatchObject({ error: { code: 'internal' } })
   })
 
-  test.each(['', ' ', 'x', '1', '1 2', 'x y {}', '5 t {'])('%j is not a request', (line) => {
+  test.each<unknown>([
+    null,
+    'unavailable',
+    {},
+    { code: 'constructor' },
+    { code: ['unavailable'] },
+    { code: 'rate_limited', detail: { secret: 1 } },
+    { code: 'rate_limited', retryAfterSeconds: '7\r\nx: y' },
+    { code: 'rate_limited', retryAfterSeconds: -1 },
+    { code: 'rate_limited', retryAfterSeconds: 1.5 },
+  ])('an error of another form becomes internal: %j', (data) => {
+    expect(decodeReply(`0-${JSON.stringify(data)}`)).toMatchObject({ kind: 'error', error: { code: 'internal' } })
+  })
+
+  test('an error takes no other members from the other process', () => {
+    const line = decodeReply('0-{"code":"not_found","cause":{"status":1},"stack":"x"}')
+    expect(line.kind === 'error' && 'cause' in line.error).toBe(false)
+  })
+
+  test.each([
+    '',
+    ' ',
+    'x',
+    '1',
+    '1 2',
+    'x y {}',
+    '5 t {',
+    `5 ${traceparent} {`,
+    `5 ${traceparent}\r {}`,
+    `5 ${'x'.repeat(52)}-01 {}`,
+    `Infinity ${traceparent} {}`,
+  ])('%j is not a request', (line) => {
     expect(() => decodeRequest(line)).toThrow(SyntaxError)
   })
 

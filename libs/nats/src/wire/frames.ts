@@ -4,11 +4,14 @@
  * `<index>-<ServiceErrorData>` (error). JSON has no raw line feed or tab, so neither needs quoting.
  */
 import type { CallContext, TextReply } from '@svc/contracts/define.ts'
-import { ServiceError, type ServiceErrorData } from '@svc/contracts/errors.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
 
 export function encodeRequest(request: unknown, context: CallContext): string {
   return `${context.deadlineMs} ${context.traceparent} ${JSON.stringify(request)}`
 }
+
+/** W3C Trace Context. A trace that breaks it could not be sent on in a header, and would forge a request id in the log. */
+const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/
 
 /** @throws SyntaxError or TypeError if the line is malformed. */
 export function decodeRequest(line: string): { request: unknown; context: CallContext } {
@@ -17,10 +20,9 @@ export function decodeRequest(line: string): { request: unknown; context: CallCo
   if (first <= 0 || second <= first) throw new SyntaxError('a request line has three parts')
   const deadlineMs = Number(line.slice(0, first))
   if (!Number.isFinite(deadlineMs)) throw new SyntaxError('a request line begins with its deadline')
-  return {
-    request: JSON.parse(line.slice(second + 1)),
-    context: { deadlineMs, traceparent: line.slice(first + 1, second) },
-  }
+  const traceparent = line.slice(first + 1, second)
+  if (!TRACEPARENT.test(traceparent)) throw new SyntaxError('the second part of a request line is its trace context')
+  return { request: JSON.parse(line.slice(second + 1)), context: { deadlineMs, traceparent } }
 }
 
 export function encodeReply(index: number, reply: unknown): string {
@@ -57,7 +59,7 @@ export function decodeReply(line: string): ReplyLine {
       return { index, kind: 'text', reply: { meta: JSON.parse(line.slice(rest, tab)), text: line.slice(tab + 1) } }
     }
     case '-':
-      return { index, kind: 'error', error: ServiceError.fromData(JSON.parse(line.slice(rest)) as ServiceErrorData) }
+      return { index, kind: 'error', error: ServiceError.fromData(JSON.parse(line.slice(rest))) }
     default:
       throw new SyntaxError('unknown kind of reply line')
   }

@@ -1,18 +1,17 @@
 import type { ConnectionOptions } from 'node:tls'
-import { parseDatabaseUrl, type SslMode } from '@svc/config/database-url.ts'
+import { type DatabaseUrl, parseDatabaseUrl, type SslMode } from '@svc/config/database-url.ts'
 import { explainNoTls, explainTlsFailure, TlsError } from '@svc/tls/failure.ts'
 import { trustedContext } from '@svc/tls/trust.ts'
 import type { Options } from 'postgres'
 
-/**
- * A Postgres server, as both clients (`pg` and `postgres`) need it. They read some URL parameters differently, so the
- * URLs here have none of those, and TLS is given as Node's options.
- */
-export interface PostgresServer {
-  /** One URL for each host. One of the hosts is the primary. */
-  readonly urls: readonly [string, ...string[]]
-  /** Whether each transaction may run in another session of the server, because a pooler is in between. */
-  readonly isPooled: boolean
+/** A Postgres server, as both clients (`pg` and `postgres`) need it. TLS is given as Node's options. */
+export interface PostgresServer
+  extends Pick<
+    DatabaseUrl,
+    'hosts' | 'user' | 'database' | 'options' | 'applicationName' | 'isPooled' | 'sslnegotiation' | 'ignored'
+  > {
+  /** A function, so that an empty password is not replaced by PGPASSWORD or a file. */
+  readonly password: () => string
   readonly ssl: false | ConnectionOptions
   /** @returns a TlsError if the error comes from TLS, otherwise the error itself. */
   asTlsError(error: unknown): unknown
@@ -20,11 +19,11 @@ export interface PostgresServer {
 
 /** @throws TypeError if the URL is invalid, or asks for something that is not supported. */
 export function parseServer(databaseUrl: string): PostgresServer {
-  const { urls, isPooled, sslmode, server } = parseDatabaseUrl(databaseUrl)
+  const { password, sslmode, server, ...parsed } = parseDatabaseUrl(databaseUrl)
   const about = { name: `Postgres at ${server}`, variable: 'SVC_DATABASE_URL' }
   return {
-    urls,
-    isPooled,
+    ...parsed,
+    password: () => password,
     ssl: tlsFor(sslmode),
     asTlsError(error) {
       const problem = isNoTls(error) ? explainNoTls(about, 'sslmode=disable') : explainTlsFailure(error, about)
@@ -38,21 +37,32 @@ export function parseServer(databaseUrl: string): PostgresServer {
  * report the state of a server that it no longer uses, so with a pooler only the errors of statements count.
  */
 export function driverOptions({
-  urls,
+  hosts,
+  user,
+  password,
+  database,
   ssl,
+  sslnegotiation,
   isPooled,
-}: PostgresServer): Pick<Options<never>, 'ssl' | 'target_session_attrs'> {
-  const hosts = urls.map((url) => new URL(url))
-  // Lists are missing in the driver's types.
-  const several: object = {
-    host: hosts.map(({ hostname }) => hostname),
-    port: hosts.map(({ port }) => Number(port || DEFAULT_PORT)),
-  }
+}: PostgresServer): Options<never> {
+  // Missing in the driver's types: lists of hosts, and how TLS begins.
+  const untyped: object = { host: hosts.map(({ host }) => host), port: hosts.map(({ port }) => port), sslnegotiation }
   return {
+    ...untyped,
+    user,
+    password,
+    database,
     ssl,
     ...(isPooled ? {} : { target_session_attrs: 'read-write' }),
-    ...(hosts.length === 1 ? {} : several),
   }
+}
+
+/** The parameters of the driver's greeting. The name in the URL counts, as in libpq. */
+export function greetingOf(
+  { options, applicationName }: PostgresServer,
+  application: string,
+): { application_name: string; options?: string } {
+  return { application_name: applicationName ?? application, ...(options === undefined ? {} : { options }) }
 }
 
 function tlsFor(sslmode: SslMode): false | ConnectionOptions {
@@ -68,5 +78,4 @@ function isNoTls(error: unknown): boolean {
   return ('code' in error && error.code === 'SSL_NOT_OFFERED') || error.message === PG_NO_TLS
 }
 
-export const DEFAULT_PORT = 5432
 const PG_NO_TLS = 'The server does not support SSL connections'

@@ -1,5 +1,4 @@
 import { connect, type Socket } from 'node:net'
-import { DEFAULT_PORT } from './server.ts'
 
 /**
  * The sockets of a pool, so that half-open connections can be closed. The driver never gives up a silent connection by itself,
@@ -24,8 +23,6 @@ interface Sockets extends Disposable {
 interface DriverOptions {
   readonly host: readonly string[]
   readonly port: readonly number[]
-  /** The path of a Unix socket. */
-  readonly path?: string | false | null
 }
 
 /**
@@ -53,10 +50,10 @@ export function createSockets(): Sockets {
   sample.unref()
 
   return {
-    connect({ host, port, path }, at) {
+    connect({ host, port }, at) {
       const index = (at + shift) % host.length
       const hostname = host[index] ?? 'localhost'
-      const socket = path ? connect(path) : connect({ host: hostname, port: port[index] ?? DEFAULT_PORT })
+      const socket = connect({ host: hostname, port: port[index] ?? 0 })
       heard.set(socket, { bytes: 0, afterMs: performance.now(), shift })
       // The driver takes the name for TLS from here.
       return Object.assign(socket, { host: hostname })

@@ -1,6 +1,6 @@
 import { runner } from 'node-pg-migrate'
 import pg from 'pg'
-import { type PostgresServer, parseServer } from '../connection/server.ts'
+import { greetingOf, type PostgresServer, parseServer } from '../connection/server.ts'
 import { replaceFunctions } from './functions.ts'
 import { numberedFiles } from './numbered-files.ts'
 import { readSchemaFiles, type SchemaFiles } from './schema-files.ts'
@@ -31,6 +31,10 @@ const TABLE_WAIT_MS = 800
 const TABLE_RETRY_MS = 500
 /** About two minutes of lock timeouts. Attempts are counted, not time, so that the build of an index does not use them up. */
 const TABLE_ATTEMPTS = 90
+/** Hosters give roles deadlines, which the build of an index on a large table would not meet. */
+const NO_DEADLINES = `
+  select pg_catalog.set_config(name, '0', false) from pg_catalog.pg_settings
+  where name in ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`
 const LOCK_NOT_AVAILABLE = '55P03'
 const DEADLOCK_DETECTED = '40P01'
 
@@ -46,7 +50,9 @@ const DEADLOCK_DETECTED = '40P01'
  */
 export async function migrate({ url, schema, dir, log = () => {} }: MigrateOptions): Promise<void> {
   const files = readSchemaFiles(dir, schema)
-  const client = await connectToPrimary(parseServer(url))
+  const server = parseServer(url)
+  for (const reason of server.ignored) log(`SVC_DATABASE_URL: ${reason}`)
+  const client = await connectToPrimary(server)
   try {
     await withMigrationLock(client, schema, async () => {
       // A role that only owns the schema may not even run "create schema if not exists".
@@ -82,11 +88,16 @@ export async function migrate({ url, schema, dir, log = () => {} }: MigrateOptio
 }
 
 /** Tries the hosts in turn, because `pg` knows only one. @throws the error of the last host. */
-async function connectToPrimary({ urls, ssl, isPooled, asTlsError }: PostgresServer): Promise<pg.Client> {
+async function connectToPrimary(server: PostgresServer): Promise<pg.Client> {
+  const { hosts, user, password, database, ssl, sslnegotiation, isPooled, asTlsError } = server
   if (isPooled) throw new Error('migrations lock for a session: give them a URL of Postgres itself, without pooler=')
   let failure: unknown
-  for (const connectionString of urls) {
-    const client = new pg.Client({ connectionString, ssl, connectionTimeoutMillis: 5_000, keepAlive: true })
+  for (const { host, port } of hosts) {
+    const client = new pg.Client({
+      ...{ host, port, user, password, database, ssl, sslnegotiation, ...greetingOf(server, 'svc-migrate') },
+      connectionTimeoutMillis: 5_000,
+      keepAlive: true,
+    })
     // A lost connection fails the current query. Without a listener the event would end the process too.
     client.on('error', () => {})
     try {
@@ -94,8 +105,11 @@ async function connectToPrimary({ urls, ssl, isPooled, asTlsError }: PostgresSer
       const { rows } = await client.query<{ writes: boolean }>(
         `select pg_catalog.current_setting('transaction_read_only') = 'off' as writes`,
       )
-      if (rows[0]?.writes === true) return client
-      failure = new Error(`${new URL(connectionString).host} accepts no writes: it is a standby, or read-only`)
+      if (rows[0]?.writes === true) {
+        await client.query(NO_DEADLINES)
+        return client
+      }
+      failure = new Error(`${host}:${port} accepts no writes: it is a standby, or read-only`)
     } catch (error) {
       failure = asTlsError(error)
     }

@@ -6,7 +6,7 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
-import { driverOptions, parseServer } from '../connection/server.ts'
+import { driverOptions, greetingOf, parseServer } from '../connection/server.ts'
 import { SESSION_SETTINGS } from '../connection/session.ts'
 
 interface RoleSetup {
@@ -20,6 +20,7 @@ interface RoleSetup {
    * their own passwords work side by side while one replaces the other. Lower-case letters, digits and `_`.
    */
   loginOf?: (store: string) => string
+  log?: (line: string) => void
 }
 
 const MAX_ATTEMPTS = 20
@@ -28,7 +29,9 @@ const RETRY_MS = 200
 /** Creates the roles and schemas, or brings them to this state. Idempotent, also if several processes run it at once. */
 export async function prepareRoles(setup: RoleSetup): Promise<void> {
   const server = parseServer(setup.adminUrl)
-  const sql = postgres(server.urls[0], { ...driverOptions(server), max: 1, connect_timeout: 10, onnotice: () => {} })
+  for (const reason of server.ignored) setup.log?.(`SVC_DATABASE_URL: ${reason}`)
+  const connection = greetingOf(server, 'svc-roles')
+  const sql = postgres({ ...driverOptions(server), connection, max: 1, connect_timeout: 10, onnotice: () => {} })
   try {
     // Roles belong to the whole server, and Postgres has no lock for it. So the second of two processes fails, and retries.
     for (let attempt = 1; ; attempt += 1) {

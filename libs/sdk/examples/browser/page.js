@@ -37,6 +37,7 @@ async function show(/** @type {AgentClient} */ client) {
   }
 }
 
+/** A message that is changed, or addressed to another agent, must not end the loop: anybody can send one. */
 async function textOf(/** @type {AgentClient} */ client, message) {
   try {
     const { body, sealed } = await client.open(message, { allowUnverified: true })

@@ -15,6 +15,7 @@ function outcomeOf(ground: Partial<Ground> & { visibility?: BoardVisibility }, n
     caller: 'owner',
     current: 'none',
     standing: 'active',
+    blocked: false,
     records: 0,
     ...rest,
   }
@@ -126,5 +127,32 @@ describe('spec 8.7: readers, writers and banned agents are records, at most 100'
 
   test('a revoked agent is refused before the limit is checked', () => {
     expect(outcomeOf({ records: FULL, standing: 'revoked' }, 'reader')).toBe('agent_revoked')
+  })
+})
+
+describe('spec 8.6: an agent that has blocked the owner', () => {
+  // Columns in the order of NEXT.
+  const ROWS: [MemberRole | 'none', string[]][] = [
+    ['none', ['admission_denied', 'admission_denied', 'free', 'nothing']],
+    ['reader', ['nothing', 'admission_denied', 'free', 'free']],
+    ['writer', ['free', 'nothing', 'free', 'free']],
+    ['banned', ['admission_denied', 'admission_denied', 'nothing', 'free']],
+  ]
+  const rows = ROWS.flatMap(([current, outcomes]) =>
+    NEXT.map((next, at) => [current, next, outcomes[at] ?? ''] as const),
+  )
+  test.each(rows)('the owner sets its role from %s to %s: %s', (current, next, outcome) => {
+    for (const visibility of VISIBILITIES) expect(outcomeOf({ visibility, current, blocked: true }, next)).toBe(outcome)
+  })
+
+  test('the agent itself may subscribe', () => {
+    expect(outcomeOf({ own: true, caller: 'none', blocked: true }, 'reader')).toBe('paid')
+  })
+
+  test('faults of the board and of the agent come first', () => {
+    expect(outcomeOf({ blocked: true, standing: 'revoked' }, 'reader')).toBe('agent_revoked')
+    expect(outcomeOf({ blocked: true, records: FULL }, 'reader')).toBe('membership_limit')
+    expect(outcomeOf({ blocked: true, standing: 'unknown' }, 'reader')).toBe('not_found')
+    expect(outcomeOf({ blocked: true, caller: 'reader' }, 'reader')).toBe('forbidden')
   })
 })

@@ -15,6 +15,8 @@ export interface Ground {
   readonly current: MemberRole | 'none'
   /** The directory's standing of the agent whose role is to be changed. */
   readonly standing: AgentStanding
+  /** Whether the agent whose role is to be changed has blocked the caller. */
+  readonly blocked: boolean
   /** Number of records of the board, without the owner's. */
   readonly records: number
 }
@@ -25,9 +27,9 @@ export type RoleChange = 'nothing' | 'free' | 'paid'
 /**
  * Decides whether a role may be set (spec 8.5) and whether the change costs a unit (spec 8.7). Reports the first
  * fault in the order of spec 8.6: an unreadable board, a role that the caller may not set, an unknown agent, a revoked
- * agent, the limit of records.
+ * agent, the limit of records, an agent that has blocked the owner.
  *
- * @throws ServiceError `not_found`, `owner_role`, `forbidden`, `agent_revoked`, `membership_limit`.
+ * @throws ServiceError `not_found`, `owner_role`, `forbidden`, `agent_revoked`, `membership_limit`, `admission_denied`.
  */
 export function roleChange(ground: Ground, next: AssignableRole): RoleChange {
   const { board, caller, current, standing, records } = ground
@@ -38,7 +40,15 @@ export function roleChange(ground: Ground, next: AssignableRole): RoleChange {
   if (current === next) return 'nothing'
   if (isSubscribed(next) && standing === 'revoked') throw new ServiceError('agent_revoked')
   if (current === 'none' && records >= LIMITS.membershipsPerBoard) throw new ServiceError('membership_limit')
+  if (ground.blocked && !ground.own && isHigher(current, next)) {
+    throw new ServiceError('admission_denied', { detail: 'the agent does not let you add it; it can subscribe itself' })
+  }
   return isSubscribed(next) && !isSubscribed(current) ? 'paid' : 'free'
+}
+
+/** A new reader or writer, or a writer that was a reader. An owner may lower or remove an agent that has blocked it. */
+function isHigher(current: Ground['current'], next: AssignableRole): boolean {
+  return isSubscribed(next) && (next === 'writer' || !isSubscribed(current))
 }
 
 /** An agent may subscribe, leave, or repeat its present role (spec 8.5). */

@@ -73,7 +73,8 @@ async function writeChange(tx: Tx, request: Request, expected: RoleChange): Prom
 }
 
 /** @throws ServiceError the errors of `roleChange`, and `not_found` if there is no such board. */
-async function decide(sql: Sql | Tx, { board_id, caller, agent_id, standing, role }: Request): Promise<RoleChange> {
+async function decide(sql: Sql | Tx, request: Request): Promise<RoleChange> {
+  const { board_id, caller, agent_id, standing, role } = request
   const ground = await findGround(sql, board_id, caller, agent_id)
   if (ground === undefined) throw new ServiceError('not_found')
   const { visibility, posting, records } = ground
@@ -84,10 +85,17 @@ async function decide(sql: Sql | Tx, { board_id, caller, agent_id, standing, rol
       caller: ground.caller ?? 'none',
       current: ground.current ?? 'none',
       standing,
+      blocked: isBlocked(request, ground.noted_version),
       records,
     },
     role,
   )
+}
+
+/** Messaging's answer, unless the agent has blocked the caller since. */
+function isBlocked({ blocked, contact_version }: Request, notedVersion: number | null): boolean {
+  const isLater = notedVersion !== null && contact_version !== undefined && notedVersion > contact_version
+  return blocked === true || isLater
 }
 
 class OtherPrice extends NotCommitted {

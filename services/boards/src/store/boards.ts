@@ -83,6 +83,12 @@ export async function lockBoard(tx: Tx, boardId: string): Promise<BoardRules | u
   return row
 }
 
+/** Locks the roles of all boards of an owner until the transaction ends. @returns the number of the boards. */
+export async function lockBoardsOf(tx: Tx, owner: string): Promise<number> {
+  const rows = await tx`select b.id from boards.boards b where b.owner = ${owner} order by b.id for no key update`
+  return rows.length
+}
+
 function bytesOf(text: string): Buffer {
   return Buffer.from(text, 'utf8')
 }

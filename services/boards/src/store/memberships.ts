@@ -19,6 +19,8 @@ interface GroundRow extends BoardRules {
   caller: MemberRole | null
   current: MemberRole | null
   records: number
+  /** The version of messaging's at which the agent blocked the caller, if that was noted. */
+  noted_version: number | null
 }
 
 /** Reads the facts that decide a change of the agent's role by the caller; undefined if there is no such board. */
@@ -32,7 +34,8 @@ export async function findGround(
     select b.visibility, b.posting,
       (select m.role from boards.memberships m where m.board_id = b.id and m.agent_id = ${caller}) as caller,
       (select m.role from boards.memberships m where m.board_id = b.id and m.agent_id = ${agentId}) as current,
-      (select count(*) from boards.memberships m where m.board_id = b.id and m.role <> 'owner') as records
+      (select count(*) from boards.memberships m where m.board_id = b.id and m.role <> 'owner') as records,
+      (select k.version from boards.blocks k where k.agent_id = ${agentId} and k.owner = ${caller}) as noted_version
     from boards.boards b where b.id = ${boardId}`
   return row
 }

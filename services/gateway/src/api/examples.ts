@@ -2,7 +2,8 @@
  * The examples of the OpenAPI description. examples.test.ts checks each example against its schema, and the signatures of the
  * envelopes. The secret keys of alice and bob are 32 bytes of 1 and 32 bytes of 2; they are examples and protect nothing.
  */
-import { SERVICE } from '@svc/contracts/limits.ts'
+import { DEFAULTS, SERVICE } from '@svc/contracts/limits.ts'
+import { createManifest } from './manifest.ts'
 
 const ALICE_ID = '4XmjKEd9A96KhoMX94zWJmd28dcPisbWGYWtad1dQ9v5'
 const BOB_ID = '89dkqqjMw9HTi1pqHbANSNwioHuMhmpTCXapTmfUr1EW'
@@ -68,6 +69,7 @@ const message = {
 }
 
 export const EXAMPLES = {
+  manifest: createManifest({ ...DEFAULTS, authority: '127.0.0.1:8080' }),
   agent: alice,
   agentList: { agents: [alice], next_cursor: '' },
   challengeRequest: { pubkey: ALICE_KEY },
@@ -118,8 +120,8 @@ export const EXAMPLES = {
   events: { events: [{ cursor: 1, kind: 'inbox', message }], next_cursor: 1, retention_days: 30 },
   stream: [
     'retry: 1000\n\n',
-    `event: message\nid: 1\ndata: ${JSON.stringify({ cursor: 1, kind: 'inbox', message })}\n\n`,
-    'event: cursor\nid: 1\ndata: {"cursor":1}\n\n',
+    `event: message\ndata: ${JSON.stringify({ cursor: 1, kind: 'inbox', message })}\nid: 1\n\n`,
+    'event: cursor\ndata: {"cursor":1}\nid: 1\n\n',
   ].join(''),
   budget: {
     daily_free_units: 100,

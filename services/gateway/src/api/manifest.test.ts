@@ -8,7 +8,7 @@ describe('spec 5.1: the discovery manifest', () => {
     expect(createManifest(readConfig({ SVC_NATS_URL: 'nats://x' }))).toEqual(expectedManifest({}))
   })
 
-  test('the manifest announces values that an operator changed', () => {
+  test('spec 6.8: the manifest announces values that an operator changed, a fraction of a day rounded up', () => {
     const config = readConfig({
       SVC_NATS_URL: 'nats://x',
       SVC_AUTHORITY: 'agents.example',
@@ -23,9 +23,9 @@ describe('spec 5.1: the discovery manifest', () => {
     expect(createManifest(config)).toMatchObject({
       authority: 'agents.example',
       registration: { difficulty: 4 },
-      retention_days: 0.5,
+      retention_days: 1,
       limits: {
-        retention_days: 0.5,
+        retention_days: 1,
         daily_free_units: 1,
         daily_hard_limit: 2,
         daily_introductions: 3,

@@ -1,8 +1,10 @@
 import { LIMITS, SERVICE } from '@svc/contracts/limits.ts'
+import type { Manifest } from '@svc/contracts/manifest.ts'
 import type { AnnouncedConfig } from '../config.ts'
 
 /** The discovery manifest (spec 5.1): everything that a client must know before it can sign its first request. */
-export function createManifest(config: AnnouncedConfig & { readonly authority: string }) {
+export function createManifest(config: AnnouncedConfig & { readonly authority: string }): Manifest {
+  const retentionDays = Math.ceil(config.retentionDays) // whole days (spec 6.8)
   return {
     service: SERVICE.name,
     version: SERVICE.version,
@@ -39,7 +41,7 @@ export function createManifest(config: AnnouncedConfig & { readonly authority: s
       request_bytes: LIMITS.requestBytes,
       message_past_seconds: LIMITS.messagePastSeconds,
       message_future_seconds: LIMITS.messageFutureSeconds,
-      retention_days: config.retentionDays,
+      retention_days: retentionDays,
       board_title_characters: LIMITS.boardTitleCharacters,
       board_description_characters: LIMITS.boardDescriptionCharacters,
       boards_per_owner: LIMITS.boardsPerOwner,
@@ -54,6 +56,6 @@ export function createManifest(config: AnnouncedConfig & { readonly authority: s
       daily_hard_limit: config.dailyHardLimit,
       daily_introductions: config.dailyIntroductions,
     },
-    retention_days: config.retentionDays,
+    retention_days: retentionDays,
   }
 }

@@ -1,12 +1,11 @@
-import { KindGuard, type TSchema } from '@sinclair/typebox'
+import type { TSchema } from '@sinclair/typebox'
 import { ERRORS, type ErrorCode } from '@svc/contracts/errors.ts'
 import * as ids from '@svc/contracts/ids.ts'
 import { LIMITS, SERVICE } from '@svc/contracts/limits.ts'
-import * as resources from '@svc/contracts/resources.ts'
 import { EXAMPLES } from './examples.ts'
 import type { Operation, ResponseDocs } from './operation.ts'
-
-type Json = Record<string, unknown>
+import { type Json, SchemaRefs } from './schema-refs.ts'
+import { TAGS } from './tags.ts'
 
 /** Builds the OpenAPI 3.1 description from the declarations of the operations, so that it cannot differ from them. */
 export function describeApi(operations: readonly Operation[]): Json {
@@ -27,7 +26,7 @@ export function describeApi(operations: readonly Operation[]): Json {
       ].join(' '),
     },
     servers: [{ url: '/' }],
-    tags: [...new Set(operations.map(({ tag }) => tag))].map((name) => ({ name })),
+    tags: [...new Set(operations.map(({ tag }) => tag))].map((name) => ({ name, description: TAGS[name] })),
     paths,
     components: {
       schemas: schemas.definitions(),
@@ -38,9 +37,11 @@ export function describeApi(operations: readonly Operation[]): Json {
   }
 }
 
+/** An `http` scheme would have to be one of IANA's; generators and validators do not know ours. */
 const SECURITY_SCHEME = {
-  type: 'http',
-  scheme: 'SVC',
+  type: 'apiKey',
+  in: 'header',
+  name: 'Authorization',
   description: [
     'A request signature: `Authorization: SVC <AGENT_ID>:<BASE64_ED25519_SIGNATURE>` with X-SVC-Timestamp and X-SVC-Nonce.',
     'The signature covers the UTF-8 bytes of seven lines joined by line feeds, with none after the last: `SVC1`, the public',
@@ -51,7 +52,7 @@ const SECURITY_SCHEME = {
 
 const PARAMETERS = {
   Timestamp: headerParameter('X-SVC-Timestamp', {
-    schema: { type: 'string', pattern: '^(?:0|[1-9][0-9]{0,14})$' },
+    schema: { type: 'string', pattern: '^(?:0|[1-9][0-9]{0,14})$', maxLength: 15 },
     description: `Unix seconds, at most ${LIMITS.httpToleranceSeconds} from the server's clock. Required with a signature.`,
     example: '1767268800',
   }),
@@ -59,6 +60,8 @@ const PARAMETERS = {
     schema: {
       type: 'string',
       pattern: `^(?:[0-9a-fA-F]{2}){${LIMITS.httpNonceHexMin / 2},${LIMITS.httpNonceHexMax / 2}}$`,
+      minLength: LIMITS.httpNonceHexMin,
+      maxLength: LIMITS.httpNonceHexMax,
     },
     description: 'Random hex, new for each request. Required with a signature.',
     example: '00112233445566778899aabbccddeeff',
@@ -69,12 +72,16 @@ const PARAMETERS = {
 const HEADERS = {
   RequestId: header({
     description: 'Identifies the request in the logs of the service',
-    schema: { type: 'string', pattern: '^[0-9a-f]{32}$' },
+    schema: { type: 'string', pattern: '^[0-9a-f]{32}$', maxLength: 32 },
     example: '4bf92f3577b34da6a3ce929d0e0e4736',
   }),
   Date: header({
     description: "The server's clock, so that a client can correct its own (RFC 9110, 6.6.1)",
-    schema: { type: 'string' },
+    schema: {
+      type: 'string',
+      pattern: '^[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT$',
+      maxLength: 29,
+    },
     example: 'Thu, 01 Jan 2026 12:00:00 GMT',
   }),
   CacheControl: header({
@@ -84,7 +91,7 @@ const HEADERS = {
   }),
   RetryAfter: header({
     description: 'Seconds to wait at least; if a limit of the budget is reached, the time to the next UTC midnight',
-    schema: { type: 'integer', minimum: 1 },
+    schema: { type: 'integer', format: 'int32', minimum: 1, maximum: 86_400 },
     example: 1,
   }),
   Authenticate: header({
@@ -194,35 +201,48 @@ function describeResponse(
 ): Json {
   const forms: Json[] = []
   const examples: [string, unknown][] = []
-  if (declared?.type !== undefined) {
+  if (declared !== undefined && declared.schema === undefined) {
+    return { description: declared.description, headers: describeHeaders(status, declared, schemas), content: {} }
+  }
+  if (declared?.schema !== undefined && declared.type !== undefined) {
     const content = { schema: schemas.of(declared.schema), examples: { answer: { value: declared.example } } }
-    const headers = { ...describeHeaders(declared, schemas), ...commonHeaders(status) }
+    const headers = describeHeaders(status, declared, schemas)
     return { description: declared.description, headers, content: { [declared.type]: content } }
   }
-  if (declared !== undefined) {
+  if (declared?.schema !== undefined) {
     forms.push(schemas.of(declared.schema))
     examples.push(['answer', declared.example])
   }
   if (codes.length > 0) {
-    forms.push({
-      allOf: [schemas.of(resources.ErrorBody), { properties: { error: { properties: { code: { enum: codes } } } } }],
-    })
+    forms.push(errorBody(codes))
     for (const code of codes) examples.push([code, { error: { code, message: ERRORS[code].message } }])
   }
   const [form] = forms
   return {
     description: declared?.description ?? codes.map((code) => `\`${code}\`: ${ERRORS[code].message}`).join('; '),
-    headers: { ...describeHeaders(declared, schemas), ...commonHeaders(status) },
+    headers: describeHeaders(status, declared, schemas),
     content: jsonContent(forms.length === 1 && form !== undefined ? form : { anyOf: forms }, examples),
   }
 }
 
-function describeHeaders(declared: ResponseDocs | undefined, schemas: SchemaRefs): Json {
+/** Written out for each status, so that a generated client has the codes of this answer as a type of its own. */
+function errorBody(codes: readonly ErrorCode[]): Json {
+  const message = { type: 'string', maxLength: 1_000 }
+  const error = closedObject({ code: { type: 'string', enum: codes }, message })
+  return closedObject({ error })
+}
+
+function closedObject(properties: Json): Json {
+  return { type: 'object', additionalProperties: false, required: Object.keys(properties), properties }
+}
+
+/** A declared header replaces a common one of this name. */
+function describeHeaders(status: number, declared: ResponseDocs | undefined, schemas: SchemaRefs): Json {
   const entries = Object.entries(declared?.headers ?? {}).map(([name, { schema, description, example }]) => [
     name,
-    header({ schema: schemas.of(schema), description, example }),
+    header({ schema: schemas.of(schema, name), description, example }),
   ])
-  return Object.fromEntries(entries)
+  return { ...commonHeaders(status), ...Object.fromEntries(entries) }
 }
 
 function commonHeaders(status: number): Json {
@@ -258,55 +278,4 @@ function codesOf({ keyFrom, allowRevoked, body, errors }: Operation): ErrorCode[
 function jsonContent(schema: Json, examples: [string, unknown][]): Json {
   const shown = examples.map(([name, value]) => [name, { value }])
   return { 'application/json': { schema, examples: Object.fromEntries(shown) } }
-}
-
-/** Names of the contracts' schemas. Each named schema becomes a component. */
-const NAMED: ReadonlyMap<unknown, string> = new Map(
-  Object.entries({ ...resources, ...ids })
-    .filter(([, value]) => KindGuard.IsSchema(value))
-    .map(([name, value]) => [value, name]),
-)
-
-/** Turns TypeBox schemas into references to components, and collects the components that are referenced. */
-class SchemaRefs {
-  readonly #used = new Map<string, Json>()
-
-  of(schema: TSchema): Json {
-    const name = NAMED.get(schema)
-    if (name === undefined) return this.#inline(schema)
-    if (!this.#used.has(name)) {
-      this.#used.set(name, {}) // before the parts are read, because a part may refer back to this schema
-      this.#used.set(name, this.#inline(schema))
-    }
-    return { $ref: `#/components/schemas/${name}` }
-  }
-
-  definitions(): Json {
-    return Object.fromEntries([...this.#used].sort(([a], [b]) => (a < b ? -1 : 1)))
-  }
-
-  #inline(schema: TSchema): Json {
-    const literals = literalsOf(schema)
-    if (literals !== undefined) return { type: 'string', enum: literals }
-    const entries = Object.entries(schema).map(([key, value]) => [key, this.#part(key, value)])
-    return Object.fromEntries(entries)
-  }
-
-  #part(key: string, value: unknown): unknown {
-    if (key === 'properties') {
-      const properties = Object.entries(value as Record<string, TSchema>)
-      return Object.fromEntries(properties.map(([name, property]) => [name, this.of(property)]))
-    }
-    if (key === 'items') return this.of(value as TSchema)
-    if (key === 'anyOf') return (value as TSchema[]).map((option) => this.of(option))
-    return value
-  }
-}
-
-/** The values of a union of string literals, which is an enum in JSON Schema. @returns undefined for any other schema. */
-function literalsOf(schema: TSchema): string[] | undefined {
-  const options: unknown = schema.anyOf
-  if (!Array.isArray(options)) return undefined
-  const values = options.map((option: TSchema) => option.const as unknown)
-  return values.every((value) => typeof value === 'string') ? values : undefined
 }

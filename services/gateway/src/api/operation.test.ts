@@ -10,13 +10,14 @@ const INPUT: RawInput = {
   target: '/v2/x',
   headers: {},
   body: { bytes: Buffer.alloc(0), contentType: undefined, contentEncoding: undefined },
+  clientAddress: () => '192.0.2.1',
 }
 
 const declared = defineOperation({
   id: 'x',
   method: 'POST',
   path: '/v2/x',
-  tag: 'X',
+  tag: 'Service',
   summary: 'x',
   auth: 'required',
   responses: {},
@@ -51,6 +52,6 @@ describe('spec 3.5: work and admission', () => {
     const answered = operation.prepare(INPUT)('signer', CONTEXT, admitted.promise)
     await began.promise
     admitted.resolve()
-    expect((await answered).text).toBe('{"signer":"signer"}')
+    expect(await answered).toEqual(jsonAnswer(200, { signer: 'signer' }))
   })
 })

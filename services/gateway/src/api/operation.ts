@@ -5,9 +5,10 @@ import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
 import type { CallContext } from '@svc/contracts/define.ts'
 import { type ErrorCode, ServiceError } from '@svc/contracts/errors.ts'
 import type { JsonOutline, ParsedJson } from '@svc/envelope/i-json.ts'
-import type { Answer } from '../http/answer.ts'
+import type { Answer, DocumentAnswer, TextAnswer } from '../http/answer.ts'
 import { parseJsonBody, type RequestBody, refuseBody } from '../http/body.ts'
 import { type QueryOf, type QueryRules, readHeaders, readQuery } from '../http/query.ts'
+import type { Tag } from './tags.ts'
 
 /**
  * An operation of the API. The route, the checks of the request and the OpenAPI description are all built from this one
@@ -22,6 +23,8 @@ export interface Operation extends OperationDocs {
   readonly isRegistration: boolean
   /** Answers a page or opens a stream, which costs much more than other requests (bulk-turns.ts). */
   readonly isBulk: boolean
+  /** Answers a document, which is large and the same for every caller. */
+  readonly isDocument: boolean
   /**
    * Checks route, query and body, in this order, without calling any service. @throws ServiceError for the first fault.
    * @returns the function that does the work.
@@ -43,7 +46,7 @@ interface OperationDocs {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** As in the specification: `/v2/messages/{id}`. */
   readonly path: string
-  readonly tag: string
+  readonly tag: Tag
   readonly summary: string
   readonly description?: string
   /** Whether a signature is required. If it is optional, one that is sent must still be valid (spec 3.1). */
@@ -73,8 +76,9 @@ export interface ResponseDocs {
   readonly description: string
   /** Media type; JSON by default. For any other type, the schema describes the text. */
   readonly type?: string
-  readonly schema: TSchema
-  readonly example: unknown
+  /** Absent if the answer has no body. */
+  readonly schema?: TSchema
+  readonly example?: unknown
   readonly headers?: Readonly<Record<string, HeaderDocs>>
 }
 
@@ -93,6 +97,8 @@ export interface RawInput {
   readonly target: string
   readonly headers: IncomingHttpHeaders
   readonly body: RequestBody
+  /** The address that the request counts for (spec 3.16). */
+  readonly clientAddress: () => string
 }
 
 /** How a body is read. */
@@ -126,6 +132,7 @@ interface RequestTo<D extends Declaration> {
   readonly query: ReadBy<D['query']>
   readonly headers: ReadBy<D['headers']>
   readonly body: D['body'] extends BodyRule<infer Body> ? Body : undefined
+  readonly clientAddress: () => string
   readonly context: CallContext
 }
 
@@ -137,7 +144,7 @@ interface EarlyRequest<D extends Declaration> extends RequestTo<D> {
   readonly admitted: Promise<void>
 }
 
-type Handle<Request> = (request: Request) => Promise<Answer>
+type Handle<Request, A extends Answer = TextAnswer> = (request: Request) => Promise<A>
 
 /** An operation without its work. */
 interface Declared<D extends Declaration> {
@@ -145,6 +152,8 @@ interface Declared<D extends Declaration> {
   handle(work: Handle<RequestTo<D>>): Operation
   /** Begins while the request is being admitted. The work awaits `admitted` before its first lasting effect. */
   handleEarly(work: Handle<EarlyRequest<D>>): Operation
+  /** Answers a document. */
+  serve(work: Handle<RequestTo<D>, DocumentAnswer>): Operation
 }
 
 /** A misspelled name is a type error. */
@@ -152,16 +161,20 @@ type Exact<D> = D & Record<Exclude<keyof D, keyof Declaration>, never>
 
 export function defineOperation<const D extends Declaration>(declaration: Exact<D>): Declared<D> {
   return {
-    handle: (work) =>
-      operationOf<D>(declaration, async ({ admitted, ...request }) => {
-        await admitted
-        return work(request)
-      }),
+    handle: (work) => operationOf<D>(declaration, whenAdmitted(work)),
     handleEarly: (work) => operationOf<D>(declaration, work),
+    serve: (work) => ({ ...operationOf<D>(declaration, whenAdmitted(work)), isDocument: true }),
   }
 }
 
-function operationOf<D extends Declaration>(declaration: D, work: Handle<EarlyRequest<D>>): Operation {
+function whenAdmitted<D extends Declaration>(work: Handle<RequestTo<D>, Answer>): Handle<EarlyRequest<D>, Answer> {
+  return async ({ admitted, ...request }) => {
+    await admitted
+    return work(request)
+  }
+}
+
+function operationOf<D extends Declaration>(declaration: D, work: Handle<EarlyRequest<D>, Answer>): Operation {
   const { keyFrom = 'directory', allowRevoked = false, isRegistration = false, errors = [], body } = declaration
   const { params = {}, query = {}, headers = {} } = declaration
   const checks = Object.entries(params).map(([name, { schema }]) => [name, new RegExp(schema.pattern ?? '')] as const)
@@ -171,6 +184,7 @@ function operationOf<D extends Declaration>(declaration: D, work: Handle<EarlyRe
     allowRevoked,
     isRegistration,
     isBulk: declaration.isBulk ?? Object.hasOwn(query, 'limit'),
+    isDocument: false,
     params,
     query,
     headers,
@@ -188,6 +202,7 @@ function operationOf<D extends Declaration>(declaration: D, work: Handle<EarlyRe
         query: readQuery(query, input.target),
         headers: readHeaders(headers, input.headers),
         body: readBodyBy(body, input.body),
+        clientAddress: input.clientAddress,
       }
       // The cast is safe: the parts were read by the rules that the type names. If a signature is required, the pipeline has
       // refused unsigned requests.

@@ -1,7 +1,8 @@
 import type { CallContext } from '@svc/contracts/define.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
 import { findAgent, findAgentByName } from '@svc/contracts/identity.ts'
 import type { Bus } from '@svc/nats/bus.ts'
-import { importPublicKey, type VerifyKey } from '@svc/svc1/node/verify-node.ts'
+import { importPublicKey, parsePublicKeyNode, type VerifyKey } from '@svc/svc1/node/verify-node.ts'
 import { LRUCache } from 'lru-cache'
 import { cachedEntries } from '../metrics.ts'
 
@@ -34,8 +35,12 @@ export function createDirectory(bus: Bus): Directory {
       if (known !== undefined) return known
       const { agent } = await bus.call(findAgent, { agent_id: agentId }, context)
       if (agent === null) return undefined
-      // Identity checked the key at registration, and the contract checks its syntax.
-      const key = importPublicKey(Buffer.from(agent.pubkey.slice('ed25519:'.length), 'hex'))
+      // The contract checks that the agent id is the hash of the key. Identity checked the point at registration, but a key that
+      // is cached must not depend on that: signatures under a key of small order can be forged.
+      const publicKey = parsePublicKeyNode(agent.pubkey)
+      if (publicKey === undefined)
+        throw new ServiceError('internal', { cause: new Error('identity returned an invalid key') })
+      const key = importPublicKey(publicKey)
       keys.set(agentId, key)
       return key
     },

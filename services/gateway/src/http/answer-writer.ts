@@ -4,7 +4,7 @@ import type { ErrorCode, ServiceError } from '@svc/contracts/errors.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { requestIdOf } from '@svc/telemetry/trace.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Answer } from './answer.ts'
+import type { Answer, DocumentAnswer } from './answer.ts'
 import { isBodyLeft } from './body.ts'
 import type { Clients } from './connections/client.ts'
 import { answerUnread } from './connections/refusals.ts'
@@ -29,6 +29,7 @@ interface AnswerWriterOptions {
 interface Asked {
   readonly id: string
   readonly method: string
+  readonly isDocument: boolean
 }
 
 interface AnswerWriter {
@@ -54,13 +55,18 @@ export function createAnswerWriter({
 
   function send(answer: Answer, operation: Asked, request: FastifyRequest, reply: FastifyReply): void {
     const headers = headersOf(answer, request)
-    const { status, text, stream, document } = answer
+    if (answer.document !== undefined) {
+      sendDocument(answer.document, headers, request, reply)
+      if (reply.raw.writableLength > 0) trackAnswer(0, operation, reply)
+      return
+    }
+    const { status, text, stream } = answer
     if (stream !== undefined) {
+      reply.hijack()
       sendStream(status, stream, headers, reply)
       return
     }
-    if (document !== undefined) sendDocument(document, headers, request, reply)
-    else if (isLong(text)) sendBytes(status, Buffer.from(text), headers, reply)
+    if (isLong(text)) sendBytes(status, Buffer.from(text), headers, reply)
     else reply.code(status).headers(headers).send(text)
     if (reply.raw.writableLength > 0) trackAnswer(Buffer.byteLength(text), operation, reply)
   }
@@ -84,10 +90,24 @@ export function createAnswerWriter({
   /** Keeps the request in the load, and limits the memory of its answer, until the client has read the answer. */
   function trackAnswer(bytes: number, operation: Asked, { raw }: FastifyReply): void {
     const client = clients.ofRequest(raw.req)
-    const forwardedFor = clients.isForwarded(raw.req) ? client : undefined
-    const slot: Slot = { kind: kindOf(operation, raw.req.headers), forwardedFor }
+    const slot: Slot = { kind: kindOf(operation, raw.req.headers), client }
     load.resume(slot)
     outflow.track(raw, { client, bytes, onLeft: () => load.end(slot) })
+  }
+
+  /**
+   * Each end closes the other: if the client disconnects or reads too slowly, its resources are freed, and if the stream process
+   * is lost, the client's connection is closed.
+   */
+  function sendStream(status: number, stream: Readable, headers: Record<string, string>, { raw }: FastifyReply): void {
+    if (raw.destroyed) {
+      stream.destroy()
+      return
+    }
+    raw.writeHead(status, headers)
+    raw.flushHeaders()
+    joinStreams(stream, raw, () => {})
+    outflow.trackStream(raw, clients.ofRequest(raw.req), stream)
   }
 
   function headersOf({ headers }: Answer, request: FastifyRequest): Record<string, string> {
@@ -114,24 +134,8 @@ export function createAnswerWriter({
   }
 }
 
-/**
- * Each end closes the other: if the client disconnects, its resources are freed, and if the stream process is lost, the
- * client's connection is closed.
- */
-function sendStream(status: number, stream: Readable, headers: Record<string, string>, reply: FastifyReply): void {
-  reply.hijack()
-  const { raw } = reply
-  if (raw.destroyed) {
-    stream.destroy()
-    return
-  }
-  raw.writeHead(status, headers)
-  raw.flushHeaders()
-  joinStreams(stream, raw, () => {})
-}
-
 function sendDocument(
-  { plain, gzip, brotli }: NonNullable<Answer['document']>,
+  { plain, gzip, brotli }: DocumentAnswer['document'],
   given: Record<string, string>,
   { headers: asked }: FastifyRequest,
   reply: FastifyReply,

@@ -1,10 +1,9 @@
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { ServiceError } from '@svc/contracts/errors.ts'
-import { createLogger } from '@svc/telemetry/logger.ts'
 import { describe, expect, test } from 'vitest'
-import { parseJsonBody, readBody } from './body.ts'
-import { createLoad } from './load/load.ts'
+import { createGuards } from '../../test/support/http-guards.ts'
+import { parseJsonBody } from './body.ts'
 
 function parse(text: string, contentType: string | undefined, contentEncoding?: string): unknown {
   try {
@@ -67,10 +66,11 @@ test.each([
 })
 
 test('reading the body of a connection that has already broken is invalid_request', async () => {
-  const load = createLoad({ logger: createLogger('test', 'silent'), maxRequests: 10 })
   const request = new IncomingMessage(new Socket())
   request.headers['content-length'] = '5'
   request.destroy()
   await new Promise((resolve) => request.once('close', resolve))
-  await expect(readBody(request, load)).rejects.toMatchObject({ code: 'invalid_request' })
+  await expect(createGuards().bodies.read(request)).rejects.toMatchObject({
+    code: 'invalid_request',
+  })
 })

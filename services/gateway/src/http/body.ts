@@ -3,6 +3,7 @@ import { ServiceError } from '@svc/contracts/errors.ts'
 import { LIMITS } from '@svc/contracts/limits.ts'
 import { type JsonOutline, type ParsedJson, parseOrOutline } from '@svc/envelope/i-json.ts'
 import { IJsonError } from '@svc/envelope/json-value.ts'
+import type { Reading } from './connections/reading.ts'
 import type { Load, Upload } from './load/load.ts'
 
 /** The exact bytes of a body, which the signature covers, and the headers that describe them. */
@@ -11,9 +12,6 @@ export interface RequestBody {
   readonly contentType: string | undefined
   readonly contentEncoding: string | undefined
 }
-
-/** A body that counts towards the load of this process until it is disposed. */
-interface HeldBody extends RequestBody, Disposable {}
 
 /** A longer body may take more than half a millisecond to hash and parse. Few messages are longer. */
 const LARGE_BYTES: number = 8 * 1024
@@ -25,6 +23,7 @@ const OPEN_BRACKET = 0x5b
 const COMMA = 0x2c
 
 const EMPTY = Buffer.alloc(0)
+const RELEASED = new ServiceError('invalid_request', { detail: 'the request has ended' })
 
 /** Whether a body may cost this process far more CPU than most bodies do, because of its length or its number of values. */
 export function isLarge({ bytes }: RequestBody): boolean {
@@ -46,19 +45,56 @@ function hasManyValues(bytes: Buffer): boolean {
   return false
 }
 
+interface BodyGuards {
+  readonly load: Load
+  readonly reading: Reading
+}
+
+/** A body that counts towards the load of this process until it is released. */
+interface HeldBody {
+  readonly upload: Upload
+  readonly bytes: Promise<Buffer>
+}
+
 /**
- * Reads a body to its end, for every method, because the signature covers the body of a GET as well.
- * @throws ServiceError `body_too_large` as soon as its declared length, or the bytes received so far, exceed 96 KiB; the rest
- *   is not read (spec 3.9). `invalid_request` if the connection breaks before the end. `Overloaded` if there is no room for it.
+ * Reads bodies to their end, for every method, because the signature covers the body of a GET as well. A body is read from the
+ * moment its head has arrived, even if its request must wait. Otherwise Node would keep each of its chunks as an object, which
+ * takes 300 times the memory of a chunk of one byte.
  */
-export async function readBody(request: IncomingMessage, load: Load): Promise<HeldBody> {
-  const { headers } = request
-  const upload: Upload = { bytes: 0, cutOff: undefined }
-  return {
-    bytes: hasBody(request) ? await readBytes(request, load, upload) : EMPTY,
-    contentType: headers['content-type'],
-    contentEncoding: headers['content-encoding'],
-    [Symbol.dispose]: () => load.release(upload),
+export class Bodies {
+  readonly #held = new WeakMap<IncomingMessage, HeldBody>()
+  readonly #guards: BodyGuards
+
+  constructor(guards: BodyGuards) {
+    this.#guards = guards
+  }
+
+  /** Begins to read a body. Call `release` at the end of the request, whether or not anything has asked for the body. */
+  begin(request: IncomingMessage): void {
+    if (!hasBody(request) || this.#held.has(request)) return
+    const upload: Upload = { bytes: 0, cutOff: undefined }
+    const bytes = readBytes(request, this.#guards, upload)
+    bytes.catch(() => {}) // nothing may ask for the body
+    this.#held.set(request, { upload, bytes })
+  }
+
+  /**
+   * @throws ServiceError `body_too_large` as soon as its declared length, or the bytes received so far, exceed 96 KiB; the rest
+   *   is not read (spec 3.9). `invalid_request` if the connection breaks before the end. `Overloaded` if there is no room for it.
+   */
+  async read(request: IncomingMessage): Promise<RequestBody> {
+    const { headers } = request
+    this.begin(request)
+    return {
+      bytes: (await this.#held.get(request)?.bytes) ?? EMPTY,
+      contentType: headers['content-type'],
+      contentEncoding: headers['content-encoding'],
+    }
+  }
+
+  /** The body no longer counts, and is no longer read. */
+  release(request: IncomingMessage): void {
+    this.#held.get(request)?.upload.cutOff?.(RELEASED)
   }
 }
 
@@ -79,8 +115,14 @@ function declaredBytes({ headers }: IncomingMessage): number {
 
 /** Join the pieces of a body when there are this many. Each is an object, so one-byte chunks would take 100 times their size. */
 const MAX_PIECES = 64
+/**
+ * Even the smallest chunk costs as much CPU as some hundred bytes. So a body in more pieces than this, with fewer bytes than
+ * `SMALL_PIECE_BYTES` on average, is read in turns.
+ */
+const MANY_PIECES = 256
+const SMALL_PIECE_BYTES = 64
 
-function readBytes(request: IncomingMessage, load: Load, upload: Upload): Promise<Buffer> {
+function readBytes(request: IncomingMessage, { load, reading }: BodyGuards, upload: Upload): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (declaredBytes(request) > LIMITS.requestBytes) {
       reject(new ServiceError('body_too_large'))
@@ -88,6 +130,8 @@ function readBytes(request: IncomingMessage, load: Load, upload: Upload): Promis
     }
     let chunks: Buffer[] = []
     let received = 0
+    let pieces = 0
+    let readAtLastTurn = 0
     const stop = (): void => {
       request.off('data', onData).off('end', onEnd).off('error', onBroken).off('close', onBroken)
     }
@@ -103,6 +147,8 @@ function readBytes(request: IncomingMessage, load: Load, upload: Upload): Promis
         fail(new ServiceError('body_too_large'))
         return
       }
+      pieces += 1
+      if (pieces > MANY_PIECES && pieces * SMALL_PIECE_BYTES > received) waitForTurn()
       try {
         load.grow(upload, chunk.length)
         chunks.push(chunk)
@@ -110,6 +156,14 @@ function readBytes(request: IncomingMessage, load: Load, upload: Upload): Promis
       } catch (error) {
         fail(error)
       }
+    }
+    const waitForTurn = (): void => {
+      const { socket } = request
+      if (socket.bytesRead === readAtLastTurn) return // these pieces were read in the last turn
+      readAtLastTurn = socket.bytesRead
+      reading.pause(socket)
+      reading.noteMuch(socket)
+      void reading.resumeInTurn(socket)
     }
     const onEnd = (): void => {
       stop()

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { Answer } from './answer.ts'
+import type { DocumentAnswer } from './answer.ts'
 
 interface DocumentOptions {
   readonly text: string
@@ -13,7 +13,7 @@ interface DocumentOptions {
 
 /** A document that does not change while the process runs. Browsers cache it and revalidate it by its ETag. */
 interface Document {
-  answer(): Promise<Answer>
+  answer(): Promise<DocumentAnswer>
 }
 
 const compress = promisify(gzip)
@@ -33,7 +33,7 @@ export function createDocument({ text, type, headers = {} }: DocumentOptions): D
   return {
     async answer() {
       compressed ??= compress(plain)
-      return { status: 200, text: '', document: { plain, gzip: await compressed }, headers: all }
+      return { status: 200, document: { plain, gzip: await compressed }, headers: all }
     },
   }
 }

@@ -1,8 +1,8 @@
 import { ERRORS, type ErrorCode, ServiceError } from '@svc/contracts/errors.ts'
-import type { Answer } from './answer.ts'
+import type { TextAnswer } from './answer.ts'
 
 /** The one place where an error becomes an answer: `{"error":{"code","message"}}` and its HTTP status (spec 4.1, 4.3). */
-export function errorAnswer(error: ServiceError): Answer {
+export function errorAnswer(error: ServiceError): TextAnswer {
   const { status, message } = ERRORS[error.code]
   // Only the log has the details of a 500 (spec 4.1).
   const shown = error.code === 'internal' ? message : error.message
@@ -18,7 +18,7 @@ export function asServiceError(error: unknown): ServiceError {
   return error instanceof ServiceError ? error : new ServiceError('internal', { cause: error })
 }
 
-function headersOf(status: number, error: ServiceError): NonNullable<Answer['headers']> {
+function headersOf(status: number, error: ServiceError): NonNullable<TextAnswer['headers']> {
   switch (status) {
     case 401:
       return { 'www-authenticate': 'SVC' } // RFC 9110, 15.5.2

@@ -4,6 +4,7 @@ import { ServiceError } from '@svc/contracts/errors.ts'
 import { isMessageId } from '@svc/contracts/ids.ts'
 import { LIMITS } from '@svc/contracts/limits.ts'
 import { EventCursor } from '@svc/contracts/resources.ts'
+import { SERVER_LIMITS } from './connections/server-limits.ts'
 
 /** One query parameter: its description for OpenAPI, and how its text is parsed. */
 interface QueryRule<T> {
@@ -87,7 +88,7 @@ export const limit: QueryRule<number> = {
 
 /** `after` of a list that is sorted by key: a position in that order. The key need not exist (spec 7.9). */
 export const afterKey: QueryRule<string> = {
-  schema: Type.String({ default: '' }),
+  schema: Type.String({ default: '', maxLength: SERVER_LIMITS.maxHeaderSize }),
   description: 'Only entries after this key in byte order; the key need not exist',
   example: 'bob',
   read: (text = '') => text,
@@ -95,7 +96,7 @@ export const afterKey: QueryRule<string> = {
 
 /** `after` of a message list: a `next_cursor` that this list has issued (spec 7.9). */
 export const afterCursor: QueryRule<string | null> = {
-  schema: Type.String({ minLength: 1 }),
+  schema: Type.String({ pattern: '^[A-Za-z0-9_-]+$', minLength: 1, maxLength: 64 }),
   description: 'The opaque next_cursor of the previous page',
   example: 'AAAAAAAAACnciilN-uBXmA',
   read(text) {
@@ -124,9 +125,17 @@ export const lastEventId: QueryRule<number | null> = {
   read: (text) => (text === undefined ? null : afterEvent.read(text)),
 }
 
+/** `If-None-Match`. Only describes the header, because whatever sends a document compares it (document.ts). */
+export const ifNoneMatch: QueryRule<null> = {
+  schema: Type.String({ maxLength: SERVER_LIMITS.maxHeaderSize }),
+  description: 'The ETag of an earlier answer. The answer is 304 without a body if nothing has changed',
+  example: 'W/"IlzZ2aPnHwO4fyTrPvuVag"',
+  read: () => null,
+}
+
 /** `thread_id`. Text that cannot be an id gives an empty list (spec 7.12), so it becomes `''`, which no message has as its id. */
 export const threadId: QueryRule<string | null> = {
-  schema: Type.String(),
+  schema: Type.String({ maxLength: SERVER_LIMITS.maxHeaderSize }),
   description: 'Only the message with this id and the messages of its thread',
   example: 'msg-0001',
   read: (text) => (text === undefined ? null : isMessageId(text) ? text : ''),

@@ -16,6 +16,7 @@ export function agentRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       path: '/v2/agents',
       tag: 'Directory',
       summary: 'Discoverable agents, sorted by name',
+      description: 'Agents that set `discoverable` and are not revoked.',
       auth: 'optional',
       query: { after: afterKey, limit },
       responses: { 200: { description: 'A page', schema: AgentList, example: EXAMPLES.agentList } },

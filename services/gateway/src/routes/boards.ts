@@ -1,7 +1,8 @@
 import { type AgentStanding, createBoard, getBoard, listBoards, listMembers, setMember } from '@svc/contracts/boards.ts'
-import type { CallContext } from '@svc/contracts/define.ts'
+import type { CallContext, RequestOf } from '@svc/contracts/define.ts'
 import { findAgent } from '@svc/contracts/identity.ts'
 import { AgentId, BoardId } from '@svc/contracts/ids.ts'
+import { listContacts } from '@svc/contracts/messaging.ts'
 import { Board, BoardDetails, BoardList, MemberList, Membership } from '@svc/contracts/resources.ts'
 import type { Bus } from '@svc/nats/bus.ts'
 import { EXAMPLES } from '../api/examples.ts'
@@ -11,12 +12,24 @@ import { afterKey, limit } from '../http/query.ts'
 
 const board = { schema: BoardId, description: 'Id of the board' }
 
+type Block = Pick<RequestOf<typeof setMember>, 'blocked' | 'contact_version'>
+
 export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
   /** Asks identity each time, because the cached directory does not know revocations. */
   async function standingOf(agentId: string, context: CallContext): Promise<AgentStanding> {
     const { agent } = await bus.call(findAgent, { agent_id: agentId }, context)
     if (agent === null) return 'unknown'
     return agent.revoked ? 'revoked' : 'active'
+  }
+
+  /** Whether the agent has blocked `other`, by messaging, which keeps the contacts (spec 8.6). */
+  async function blockOf(agentId: string, other: string, context: CallContext): Promise<Block> {
+    // Contacts are in byte order, and no two ids share all but their last characters, because ids are hashes. So the first
+    // contact after the shortened id is `other`, if it is a contact.
+    const request = { agent_id: agentId, after: other.slice(0, -1), limit: 1 }
+    const { contacts, version } = await bus.call(listContacts, request, context)
+    const blocked = contacts.some(({ agent_id, state }) => agent_id === other && state === 'blocked')
+    return version === undefined ? { blocked } : { blocked, contact_version: version }
   }
 
   return [
@@ -67,7 +80,8 @@ export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       method: 'GET',
       path: '/v2/boards/{board}/members',
       tag: 'Boards',
-      summary: 'Owner, writers, readers and banned agents of a board; only the owner may list them',
+      summary: 'Owner, writers, readers and banned agents of a board',
+      description: 'Only the owner of the board may list them. The list has no pages.',
       auth: 'required',
       params: { board },
       responses: {
@@ -86,6 +100,7 @@ export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       description: [
         'The owner can assign any role to any other agent. Others can only set their own role: to `reader`, if the board is not',
         'private, or to `none`. A new reader or writer costs the caller 1 unit. An unchanged role, a ban and a removal are free.',
+        'An owner cannot add or promote an agent that has blocked it.',
       ].join(' '),
       auth: 'required',
       params: { board, agent: { schema: AgentId, description: 'Id of the agent that gets the role' } },
@@ -102,14 +117,22 @@ export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
         'owner_role',
         'agent_revoked',
         'membership_limit',
+        'admission_denied',
         'budget_exhausted',
         'hard_limit_reached',
       ],
     }).handle(async ({ signer, params, body: { role }, context }) => {
+      const request = { caller: signer, board_id: params.board, agent_id: params.agent, role }
       // An admitted caller is registered and not revoked.
-      const standing = params.agent === signer ? 'active' : await standingOf(params.agent, context)
-      const request = { caller: signer, board_id: params.board, agent_id: params.agent, standing, role } as const
-      return jsonAnswer(200, await bus.call(setMember, request, context))
+      if (params.agent === signer) {
+        return jsonAnswer(200, await bus.call(setMember, { ...request, standing: 'active' }, context))
+      }
+      const isAddition = role === 'reader' || role === 'writer'
+      const [standing, block] = await Promise.all([
+        standingOf(params.agent, context),
+        isAddition ? blockOf(params.agent, signer, context) : {},
+      ])
+      return jsonAnswer(200, await bus.call(setMember, { ...request, standing, ...block }, context))
     }),
   ]
 }

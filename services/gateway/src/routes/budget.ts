@@ -13,6 +13,8 @@ export function budgetRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       path: '/v2/budget',
       tag: 'Budget',
       summary: 'Units, credits and introductions of today',
+      description:
+        '`resets_at` is the next UTC midnight, when the used numbers become 0. Credits last until they are used.',
       auth: 'required',
       responses: { 200: { description: 'The budget of the UTC day', schema: Budget, example: EXAMPLES.budget } },
     }).handle(async ({ signer, context }) => jsonAnswer(200, await bus.call(getBudget, { agent_id: signer }, context))),

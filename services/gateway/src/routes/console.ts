@@ -4,7 +4,7 @@ import { type ConsoleFile, loadConsole } from '@svc/console/build/files.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { defineOperation, type Operation } from '../api/operation.ts'
-import type { Answer } from '../http/answer.ts'
+import type { DocumentAnswer } from '../http/answer.ts'
 
 /**
  * The page may load, run and call only what is listed here. Only the Trusted Types policy `svc-worker` may give a
@@ -68,7 +68,7 @@ type Files = ReadonlyMap<string, ConsoleFile>
 export function consoleRoutes(logger: Logger): Operation[] {
   const getFiles = singleFlight(logger)
   const page = ['/console', '/console/'].map((path) =>
-    defineOperation({ ...OPEN, path }).handle(async ({ context }) => answer(await getFiles(context.deadlineMs), PAGE)),
+    defineOperation({ ...OPEN, path }).serve(async ({ context }) => answer(await getFiles(context.deadlineMs), PAGE)),
   )
   const file = defineOperation({
     ...OPEN,
@@ -76,7 +76,7 @@ export function consoleRoutes(logger: Logger): Operation[] {
     params: {
       file: { schema: Type.String({ pattern: '^[\\w-]+\\.(?:css|js|svg)$' }), description: 'Name of the file' },
     },
-  }).handle(async ({ params, context }) => answer(await getFiles(context.deadlineMs), params.file))
+  }).serve(async ({ params, context }) => answer(await getFiles(context.deadlineMs), params.file))
   return [...page, file]
 }
 
@@ -106,13 +106,12 @@ async function tooLate(deadlineMs: number): Promise<never> {
   throw new ServiceError('unavailable', { detail: 'the console is being built; reload the page in a few seconds' })
 }
 
-function answer(files: Files, name: string): Answer {
+function answer(files: Files, name: string): DocumentAnswer {
   const file = files.get(name)
   if (file === undefined) throw new ServiceError('not_found')
   const { type, plain, gzip, brotli, etag } = file
   return {
     status: 200,
-    text: '',
     document: { plain, gzip, brotli },
     headers: {
       ...HEADERS,

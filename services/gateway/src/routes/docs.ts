@@ -22,7 +22,7 @@ export function docsRoutes(): Operation[] {
       summary: 'Reference page',
       auth: 'optional',
       responses: { 200: { description: 'A file of the reference page', schema: Type.Unknown(), example: '' } },
-    }).handle(() => document.answer())
+    }).serve(() => document.answer())
   })
 }
 

@@ -15,6 +15,8 @@ export function eventRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       path: '/v2/events',
       tag: 'Events',
       summary: 'Events of the caller in the order of their cursors',
+      description:
+        'Skips events of messages that expired, were hidden, or may not be read by the caller now. `next_cursor` has passed over them too.',
       auth: 'required',
       query: { after: afterEvent, limit },
       responses: {

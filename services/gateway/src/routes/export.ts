@@ -14,6 +14,8 @@ export function exportRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       path: '/v2/export',
       tag: 'Messages',
       summary: 'Everything that the caller sent and received, in the order of acceptance',
+      description:
+        'Direct messages that the caller sent or received, and its own posts, as far as it may read them now.',
       auth: 'required',
       query: { after: afterCursor, limit, thread_id: threadId },
       responses: { 200: { description: 'A page', schema: MessageList, example: EXAMPLES.messageList } },

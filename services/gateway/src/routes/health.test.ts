@@ -24,7 +24,7 @@ beforeEach(() => {
   const [getHealth] = healthRoutes({ bus: { call } as unknown as Bus, isReady: () => !draining })
   ask = async () => {
     const context: CallContext = { traceparent: newTraceparent(), deadlineMs: Date.now() + 1_000 }
-    const input = { params: {}, target: '/v2/health', headers: {}, body: BODY }
+    const input = { params: {}, target: '/v2/health', headers: {}, body: BODY, clientAddress: () => '192.0.2.1' }
     return getHealth?.prepare(input)(null, context, Promise.resolve())
   }
 })

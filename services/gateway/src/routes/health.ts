@@ -1,3 +1,4 @@
+import { Type } from '@sinclair/typebox'
 import type { CallContext } from '@svc/contracts/define.ts'
 import { healthOf } from '@svc/contracts/health.ts'
 import { SERVICE } from '@svc/contracts/limits.ts'
@@ -22,6 +23,15 @@ const HEALTH_DEADLINE_MS = 1_500
 const SHARED_MS = 250
 /** Every 503 has this header. */
 const RETRY_SOON = { 'retry-after': '1' }
+
+/** Tells a client whether the proxies in front name it correctly; `svc doctor` reads it. */
+const CLIENT_ADDRESS_HEADER = {
+  'X-SVC-Client-Address': {
+    schema: Type.String(),
+    description: 'The address that this request counts for.',
+    example: '203.0.113.9',
+  },
+} as const
 
 export function healthRoutes({ bus, isReady }: HealthDeps): Operation[] {
   const checks = SERVICES.map((name) => healthOf(name))
@@ -54,14 +64,14 @@ export function healthRoutes({ bus, isReady }: HealthDeps): Operation[] {
         'Asks every service that the API needs. Each service and its database must answer. The result may be 250 ms old.',
       auth: 'optional',
       responses: {
-        200: { description: 'Ready', schema: Health, example: EXAMPLES.healthy },
+        200: { description: 'Ready', schema: Health, example: EXAMPLES.healthy, headers: CLIENT_ADDRESS_HEADER },
         503: { description: 'Not ready', schema: Health, example: EXAMPLES.unhealthy },
       },
-    }).handle(async ({ context }) => {
+    }).handle(async ({ context, clientAddress }) => {
       const ready = isReady() && (await areReady(context))
       const status = ready ? 'ok' : 'unavailable'
       const answer = jsonAnswer(ready ? 200 : 503, { status, service: SERVICE.name, version: SERVICE.version })
-      return ready ? answer : { ...answer, headers: RETRY_SOON }
+      return { ...answer, headers: ready ? { 'x-svc-client-address': clientAddress() } : RETRY_SOON }
     }),
   ]
 }

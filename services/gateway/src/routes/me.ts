@@ -14,6 +14,7 @@ export function meRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       path: '/v2/me',
       tag: 'Identity',
       summary: 'Your identity',
+      description: 'The agent, its address, and its settings.',
       auth: 'required',
       responses: { 200: { description: 'The caller', schema: Identity, example: EXAMPLES.identity } },
     }).handle(async ({ signer, context }) =>
@@ -41,6 +42,8 @@ export function meRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       path: '/v2/me/revoke',
       tag: 'Identity',
       summary: 'Revoke your identity permanently',
+      description:
+        'Free. Nothing undoes it: every later request of the agent is `signer_revoked`, its streams close and its webhook is deleted.',
       auth: 'required',
       body: bodyOf(Revocation, { alice: EXAMPLES.revocation }),
       responses: { 200: { description: 'Revoked', schema: RevokeResult, example: EXAMPLES.revokeResult } },

@@ -2,7 +2,7 @@ import type { CallContext } from '@svc/contracts/define.ts'
 import { sendMessage } from '@svc/contracts/messaging.ts'
 import type { SendResult } from '@svc/contracts/resources.ts'
 import type { Bus } from '@svc/nats/bus.ts'
-import { type Answer, jsonAnswer } from '../http/answer.ts'
+import { jsonAnswer, type TextAnswer } from '../http/answer.ts'
 import { createChargeAhead } from './charge-ahead.ts'
 import { checkSenderAndSize, type ShapedEnvelope, wireFacts } from './envelope-body.ts'
 import type { Recipients } from './recipients.ts'
@@ -27,7 +27,7 @@ interface SendRequest {
  * If the pair's last message went straight to the inbox, budget reserves the cost while identity consumes the nonce
  * (charge-ahead.ts, ADR 6 and 7). All other messages are charged by messaging.
  */
-export function createSendMessage({ bus, recipients }: SendDeps): (request: SendRequest) => Promise<Answer> {
+export function createSendMessage({ bus, recipients }: SendDeps): (request: SendRequest) => Promise<TextAnswer> {
   const ahead = createChargeAhead(bus)
   return async ({ signer, body, context, admitted }) => {
     const envelope = checkSenderAndSize(signer, body)

@@ -1,17 +1,16 @@
 /** Slow clients, and a server with short timeouts. */
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readBody } from '../../src/http/body.ts'
-import { createClients } from '../../src/http/connections/client.ts'
-import { parseAddressRange } from '../../src/http/connections/client-address.ts'
-import { MAX_PIPELINED } from '../../src/http/connections/connections.ts'
 import { createLoad } from '../../src/http/load/load.ts'
 import { createOutflow } from '../../src/http/load/outflow.ts'
 import { createHttpApp } from '../../src/http-app.ts'
-import { openRaw, type RawConnection } from '../support/harness.ts'
+import { openRaw } from '../support/harness.ts'
+import { createGuards } from '../support/http-guards.ts'
 
 const HEADERS_MS = 300
 const REQUEST_MS = 600
@@ -19,17 +18,27 @@ const REQUEST_MS = 600
 let port: number
 const load = createLoad({ logger: createLogger('test', 'silent'), maxRequests: 10 })
 const outflow = createOutflow({ maxRequests: 10 })
-const proxies = parseAddressRange('127.0.9.0/24')
+const counted: string[] = []
+const guards = {
+  ...createGuards({ load }),
+  count: ({ url = '' }: IncomingMessage) => counted.push(url) - counted.length,
+}
+let gate = Promise.withResolvers<void>()
+let waiting = 0
 const app = createHttpApp({
   operations: [],
   pipeline: async ({ raw }) => {
-    using _ = await readBody(raw, load)
+    await guards.bodies.read(raw)
+    if (raw.url === '/waits') {
+      waiting += 1
+      await gate.promise
+      waiting -= 1
+    }
     throw new ServiceError('not_found')
   },
   load,
   outflow,
-  clients: createClients(proxies === undefined ? [] : [proxies]),
-  maxConnectionsPerClient: 1_000,
+  ...guards,
   corsOrigins: [],
   logger: createLogger('test', 'silent'),
   isDraining: () => false,
@@ -94,20 +103,35 @@ describe('slow clients are answered and disconnected', () => {
   })
 })
 
-describe('a connection with more requests than any client sends before it reads', () => {
-  const flood = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(MAX_PIPELINED + 1)
-  const connected = ({ socket }: RawConnection) => new Promise((resolve) => socket.once('connect', resolve))
+describe('pipelined requests', () => {
+  const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
 
-  test.each([
-    ['of a client: all connections of the client are reset', '127.0.8.1', true],
-    ['of a trusted proxy: only that connection is reset', '127.0.9.1', false],
-  ])('%s', async (_, address, isExpelled) => {
-    const [flooding, other] = [openRaw(port, address), openRaw(port, address)]
-    await Promise.all([connected(flooding), connected(other)])
-    flooding.write(flood)
-    expect(await flooding.ended).toBe('')
-    if (!isExpelled) other.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
-    expect(await other.ended).toMatch(isExpelled ? /^$/ : /^HTTP\/1\.1 404 /)
+  test('are read no further while they wait, and all of them are answered', async () => {
+    const connection = openRaw(port)
+    const many = 10_000
+    connection.write(get('/waits') + get('/').repeat(many))
+    let read = 0
+    const accepted = new Promise<Socket>((resolve) => app.server.once('request', ({ socket }) => resolve(socket)))
+    await eventually(async () => {
+      const before = read
+      read = (await accepted).bytesRead
+      return read > 0 && read === before
+    })
+    expect(read).toBeLessThan(150_000)
+    gate.resolve()
+    gate = Promise.withResolvers()
+    await eventually(() => connection.received.split('HTTP/1.1 404').length === many + 2)
+    connection.socket.destroy()
+  })
+
+  test('whose connection is lost count, although they never begin', async () => {
+    const connection = openRaw(port)
+    connection.write(get('/waits') + get('/lost').repeat(3))
+    await eventually(() => waiting === 1)
+    connection.socket.resetAndDestroy()
+    gate.resolve()
+    gate = Promise.withResolvers()
+    await eventually(() => counted.filter((url) => url === '/lost').length === 3)
   })
 })
 

@@ -4,23 +4,22 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { Readable } from 'node:stream'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterEach, describe, expect, test } from 'vitest'
 import { MAX_REQUESTS } from '../../src/config.ts'
 import type { Answer } from '../../src/http/answer.ts'
-import { readBody } from '../../src/http/body.ts'
-import { createClients } from '../../src/http/connections/client.ts'
-import { parseAddressRange } from '../../src/http/connections/client-address.ts'
-import { MAX_PIPELINED } from '../../src/http/connections/connections.ts'
 import { createDocument } from '../../src/http/document.ts'
 import { createLoad, Overloaded } from '../../src/http/load/load.ts'
 import { createOutflow, type OutflowOptions } from '../../src/http/load/outflow.ts'
 import { createHttpApp } from '../../src/http-app.ts'
 import { openRaw, type RawConnection } from '../support/harness.ts'
+import { createGuards } from '../support/http-guards.ts'
 
 const MEBIBYTE = 1024 * 1024
 const MAX_REQUESTS_HERE = 400
+const MANY = 200
 const logger = createLogger('test', 'silent')
 const TEXTS: Readonly<Record<string, string>> = { '/large': 'x'.repeat(MEBIBYTE), '/wide': '€'.repeat(MEBIBYTE / 3) }
 
@@ -38,18 +37,19 @@ interface Setting {
 }
 
 /**
- * A server that answers `/small`, `/large`, `/wide` (three bytes per character) and `/document` at once, and `/waits` when
+ * A server that answers `/stream` with more than the kernel buffers, `/idle` with a stream that sends nothing, `/small`, `/large`, `/wide` (three bytes per character) and `/document` at once, and `/waits` when
  * the test releases it.
  */
-async function start({
-  trustedProxies = [],
-  maxConnectionsPerClient = 1_000,
-  maxConnections = 1_000,
-  ...rest
-}: Setting) {
+async function start({ outflow: limits, ...connections }: Setting) {
   const maxRequests = MAX_REQUESTS_HERE
   const load = createLoad({ logger, maxRequests })
-  const outflow = running.use(createOutflow({ maxRequests, ...rest.outflow }))
+  const guards = createGuards({ ...connections, load })
+  const progress = new Set<Socket>()
+  const onProgress = (socket: Socket): void => {
+    guards.room.touch(socket)
+    progress.add(socket)
+  }
+  const outflow = running.use(createOutflow({ maxRequests, ...limits, onProgress }))
   const gate = Promise.withResolvers<void>()
   const document = createDocument({ text: 'd'.repeat(MEBIBYTE), type: 'text/plain' })
   const most = { bytes: 0 }
@@ -59,16 +59,14 @@ async function start({
   const app = createHttpApp({
     operations: [],
     pipeline: async ({ raw }) => {
-      using _ = await readBody(raw, load)
+      await guards.bodies.read(raw)
       asked += 1
       most.bytes = Math.max(most.bytes, outflow.bytes)
       return answerTo(raw)
     },
     load,
     outflow,
-    clients: createClients(trustedProxies.flatMap((text) => parseAddressRange(text) ?? [])),
-    maxConnectionsPerClient,
-    maxConnections,
+    ...guards,
     corsOrigins: [],
     logger,
     isDraining: () => false,
@@ -89,7 +87,12 @@ async function start({
     most,
     open,
     letGo: () => gate.resolve(),
-    connections: () => new Promise((resolve) => app.server.getConnections((_, count) => resolve(count))),
+    /** Resolves when so many connections have made progress with their streams. */
+    touched: (count: number) => {
+      progress.clear()
+      return eventually(() => progress.size === count)
+    },
+    connections: () => new Promise<number>((resolve) => app.server.getConnections((_, count) => resolve(count))),
     /** How many requests were received, and how many of them wait. */
     get asked() {
       return asked
@@ -120,6 +123,8 @@ async function start({
 
   async function answerTo({ url }: IncomingMessage): Promise<Answer> {
     if (url === '/document') return document.answer()
+    if (url === '/stream') return { status: 200, text: '', stream: Readable.from([Buffer.alloc(12 * MEBIBYTE)]) }
+    if (url === '/idle') return { status: 200, text: '', stream: new Readable({ read() {} }) }
     if (url === '/waits') {
       waiting += 1
       await gate.promise
@@ -142,8 +147,8 @@ describe('unread answers', () => {
   test('hold at most the limit of the process, and those to one address a quarter of it; other clients are answered', async () => {
     const maxBytes = 8 * MEBIBYTE
     const h = await start({ outflow: { maxBytes } })
-    const connections = h.neverReads(1, '/large', 4)
-    await eventually(() => connections.some(({ closed }) => closed) && h.outflow.bytes > 0)
+    h.neverReads(1, '/large', 4)
+    await eventually(async () => (await h.connections()) < 4 && h.outflow.bytes > 0)
     expect(h.outflow.bytes).toBeLessThanOrEqual(maxBytes / 4)
     for (let client = 2; client <= 12; client += 1) {
       h.neverReads(client, '/large', 1)
@@ -163,8 +168,8 @@ describe('unread answers', () => {
 
   test('with shared documents hold only a slot each, at most a fifth of all slots for one address', async () => {
     const h = await start({ outflow: { maxRequests: 50 } })
-    const connections = h.neverReads(1, '/document', 15)
-    await eventually(() => connections.some(({ closed }) => closed))
+    h.neverReads(1, '/document', 15)
+    await eventually(async () => (await h.connections()) < 15)
     expect(h.outflow.answers).toBeLessThanOrEqual(10)
     expect(h.load.requests).toBe(h.outflow.answers)
     expect(h.outflow.bytes).toBeLessThan(MEBIBYTE)
@@ -181,26 +186,26 @@ describe('unread answers', () => {
 
   test('behind a trusted proxy count as requests under way of the client that the proxy names', async () => {
     const h = await start({ trustedProxies: ['127.0.2.9'] })
-    const slot = { kind: 'read', forwardedFor: '192.0.2.1' } as const
-    const sockets = h.neverReads(9, '/large', 2, `X-Forwarded-For: ${slot.forwardedFor}\r\n`)
+    const slot = { kind: 'read', client: '192.0.2.1' } as const
+    const sockets = h.neverReads(9, '/large', 2, `X-Forwarded-For: ${slot.client}\r\n`)
     await eventually(() => h.load.requests === 2 && h.outflow.answers === 2)
     const slow = h.load.requests
     for (let begun = slow; begun < MAX_REQUESTS_HERE / 2; begun += 1) h.load.begin(slot)
     expect(() => h.load.begin(slot)).toThrow(Overloaded)
-    h.load.begin({ ...slot, forwardedFor: '192.0.2.2' })
+    h.load.begin({ ...slot, client: '192.0.2.2' })
     for (const socket of sockets) socket.destroy()
     await eventually(() => h.outflow.answers === 0)
     for (let begun = 0; begun < slow; begun += 1) h.load.begin(slot)
     expect(() => h.load.begin(slot)).toThrow(Overloaded)
   })
 
-  test('that wait behind another answer arrive complete, for a client that pipelines as many requests as it may', async () => {
+  test('that wait behind another answer arrive complete, for a client that pipelines many requests', async () => {
     const h = await start({ outflow: { maxRequests: MAX_REQUESTS } })
     const reading = h.open(1)
-    reading.write(request('/waits') + request('/small').repeat(MAX_PIPELINED - 1))
+    reading.write(request('/waits') + request('/small').repeat(MANY - 1))
     await eventually(() => h.waiting === 1)
     h.letGo()
-    await eventually(() => reading.socket.closed || reading.received.split('HTTP/1.1 200').length > MAX_PIPELINED)
+    await eventually(() => reading.socket.closed || reading.received.split('HTTP/1.1 200').length > MANY)
     expect(reading.socket.closed).toBe(false)
   })
 
@@ -225,6 +230,37 @@ describe('unread answers', () => {
     await eventually(() => reading.received.length > 8 * MEBIBYTE)
     await eventually(() => h.outflow.answers === 0)
     expect(await answers(reading)).toBe(true)
+  })
+})
+
+describe('event streams', () => {
+  test('that have ended, and whose last bytes a client does not read, are closed', async () => {
+    const h = await start({ outflow: { patienceSeconds: 2 } })
+    for (const client of [1, 2]) {
+      const connection = h.open(client)
+      connection.socket.pause()
+      connection.write(request('/stream'))
+    }
+    await eventually(() => h.outflow.bytes > 0)
+    await eventually(async () => (await h.connections()) === 0)
+    expect(h.outflow.bytes).toBe(0)
+  })
+
+  test('make room for a new connection of their address, after connections that are idle', async () => {
+    const h = await start({ maxConnectionsPerClient: 3 })
+    const streams = [h.open(1), h.open(1)]
+    for (const { write } of streams) write(request('/idle'))
+    await eventually(() => streams.every(({ received }) => received.includes('200 OK')))
+    const idle = h.open(1)
+    expect(await answers(idle)).toBe(true)
+    await h.touched(2)
+    expect(await h.ask(1, '/small')).toBe('200 small')
+    await idle.ended
+    expect(streams.some(({ socket }) => socket.closed)).toBe(false)
+    const last = [h.open(1), h.open(1)]
+    expect(await answers(last[0] as RawConnection)).toBe(true)
+    expect(await answers(last[1] as RawConnection)).toBe(true)
+    await eventually(() => streams.some(({ socket }) => socket.closed))
   })
 })
 

@@ -6,7 +6,7 @@ import { createLogger } from '@svc/telemetry/logger.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { describe, expect, test } from 'vitest'
 import { startGateways } from '../../src/rates/gateways.ts'
-import { type Harness, JSON_BODY, startHarness } from '../support/harness.ts'
+import { type Harness, JSON_BODY, openRaw, startHarness } from '../support/harness.ts'
 
 const SILENT = createLogger('test', 'silent')
 const BURSTS = { SVC_RATE_PER_SECOND: '0.01', SVC_RATE_BURST: '4', SVC_REGISTRATION_RATE_PER_SECOND: '0.01' }
@@ -114,5 +114,37 @@ describe('spec 3.15: rate limits per client address', () => {
     expect(await sendAll(h, ['/v2/health'], '2001:db8::ffff')).toEqual([429])
     expect(await sendAll(h, ['/v2/health'], '2001:db8:0:1::1')).toEqual([200])
     expect(await sendAll(h, ['/v2/health'])).toEqual([200]) // the proxy itself
+  })
+
+  describe('a request counts, whatever answers it', () => {
+    const CLIENT = 'X-Forwarded-For: 192.0.2.9\r\n'
+    const many = Array.from({ length: 300 }, (_, at) => `h${at}: v\r\n`).join('')
+    const [line, host] = ['GET /v2/x HTTP/1.1\r\n', 'Host: x\r\n']
+
+    test.each([
+      ['a path that does not exist', `${line}${host}${CLIENT}\r\n`, 404],
+      ['more headers than are accepted, the last of which names the client', `${line}${host}${many}${CLIENT}\r\n`, 400],
+      ['no Host', `${line}${CLIENT}\r\n`, 400],
+      ['two Hosts', `${line}${host}${host}${CLIENT}\r\n`, 400],
+      [
+        'a body that is declared too large',
+        `POST /v2/x HTTP/1.1\r\n${host}${CLIENT}Content-Length: 99999999\r\n\r\n`,
+        413,
+      ],
+      ['a method that no path has', `PURGE /v2/x HTTP/1.1\r\n${host}${CLIENT}\r\n`, 404],
+      ['CONNECT', `CONNECT x:1 HTTP/1.1\r\n${host}${CLIENT}\r\n`, 404],
+      ['OPTIONS', `OPTIONS /v2/x HTTP/1.1\r\n${host}${CLIENT}\r\n`, 404],
+      ['an expectation', `${line}${host}${CLIENT}Expect: nothing\r\n\r\n`, 404],
+      ['an upgrade', `${line}${host}${CLIENT}Connection: upgrade\r\nUpgrade: h2c\r\n\r\n`, 404],
+      ['a path that cannot be decoded', `GET /v2/%zz HTTP/1.1\r\n${host}${CLIENT}\r\n`, 404],
+    ])('%s', async (_, bytes, status) => {
+      await using h = await startHarness({ ...BURSTS, SVC_RATE_BURST: '2', SVC_TRUSTED_PROXIES: '127.0.0.1' })
+      const connection = openRaw(h.port)
+      connection.write(bytes)
+      await eventually(() => connection.received.startsWith(`HTTP/1.1 ${status} `))
+      connection.socket.destroy()
+      expect(await sendAll(h, ['/v2/x', '/v2/x'], '192.0.2.9')).toEqual([404, 429])
+      expect(await sendAll(h, ['/v2/x'], '192.0.2.8')).toEqual([404])
+    })
   })
 })

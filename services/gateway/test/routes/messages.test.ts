@@ -49,7 +49,7 @@ describe('spec 7.3, 12.1: POST /v2/messages', () => {
     }
     h.answer(sendMessage, () => again)
     try {
-      expect(await post(envelopeOf(alice))).toMatchObject({ status: 200, body: again })
+      expect(await post(envelopeOf(alice, { id: again.msg_id }))).toMatchObject({ status: 200, body: again })
     } finally {
       h.answer(sendMessage, ({ facts }) => ({ ...again, msg_id: facts.id, duplicate: false }))
     }

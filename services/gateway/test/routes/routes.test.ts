@@ -1,6 +1,7 @@
 /** The call that each operation makes, and the answer that it returns. */
-import { createBoard, getBoard, listBoards, listMembers, setMember } from '@svc/contracts/boards.ts'
+import { createBoard, getBoard, listBoards, listMembers, noteBlock, setMember } from '@svc/contracts/boards.ts'
 import { getBudget } from '@svc/contracts/budget.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
 import {
   findAgent,
   findAgentByName,
@@ -212,8 +213,19 @@ describe('changes', () => {
   })
 
   test.each(['accepted', 'blocked', 'none'])('PUT contact: %s', async (state) => {
-    expect(await send('PUT', `/v2/contacts/${bob.agentId}`, { state })).toMatchObject({ status: 200, body: { state } })
+    const answer = await send('PUT', `/v2/contacts/${bob.agentId}`, { state })
+    expect([answer.status, answer.body]).toEqual([200, { state }])
     expect(lastTo(setContact)).toEqual({ agent_id: alice.agentId, other: bob.agentId, state })
+  })
+
+  test('spec 7.7, 8.6: boards learns of a block before its answer; without boards it is answered all the same', async () => {
+    const block = { agent_id: alice.agentId, owner: bob.agentId, version: 7 }
+    await send('PUT', `/v2/contacts/${bob.agentId}`, { state: 'blocked' })
+    expect(lastTo(noteBlock)).toEqual(block)
+    h.answer(noteBlock, () => {
+      throw new ServiceError('unavailable')
+    })
+    expect(await send('PUT', `/v2/contacts/${bob.agentId}`, { state: 'blocked' })).toMatchObject({ status: 200 })
   })
 
   test.each<[string, () => string, unknown, number, string]>([
@@ -247,14 +259,28 @@ describe('changes', () => {
     const path = `/v2/boards/${BOARD}/members`
     const request = { caller: alice.agentId, board_id: BOARD, role }
     expect(await send('PUT', `${path}/${bob.agentId}`, { role })).toMatchObject({ status: 200, body: { role } })
-    expect(lastTo(setMember)).toEqual({ ...request, agent_id: bob.agentId, standing: 'active' })
+    // Only an addition depends on a block, so a ban and a removal do without messaging.
+    const block = role === 'reader' || role === 'writer' ? { blocked: false, contact_version: 6 } : {}
+    expect(lastTo(setMember)).toEqual({ ...request, ...block, agent_id: bob.agentId, standing: 'active' })
     const unknown = createKeyPair().agentId
     await send('PUT', `${path}/${unknown}`, { role })
-    expect(lastTo(setMember)).toEqual({ ...request, agent_id: unknown, standing: 'unknown' })
+    expect(lastTo(setMember)).toEqual({ ...request, ...block, agent_id: unknown, standing: 'unknown' })
     const asked = h.callsTo(findAgent).length
     await send('PUT', `${path}/${alice.agentId}`, { role })
     expect(lastTo(setMember)).toEqual({ ...request, agent_id: alice.agentId, standing: 'active' })
     expect(h.callsTo(findAgent)).toHaveLength(asked)
+  })
+
+  test.each([
+    ['blocked', 'alice', true],
+    ['accepted', 'alice', false],
+    ['blocked', 'bob', false],
+  ] as const)('spec 8.6: the agent has %s %s: %s', async (state, other, blocked) => {
+    const contact = { agent_id: other === 'alice' ? alice.agentId : bob.agentId, state }
+    h.answer(listContacts, () => ({ contacts: [contact], next_cursor: '', version: 6 }))
+    await send('PUT', `/v2/boards/${BOARD}/members/${bob.agentId}`, { role: 'reader' })
+    expect(lastTo(setMember)).toMatchObject({ blocked, contact_version: 6 })
+    h.answer(listContacts, () => ({ contacts: [], next_cursor: '', version: 6 }))
   })
 
   test('spec 8.6: a revocation after the key was looked up is noticed', async () => {

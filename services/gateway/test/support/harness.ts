@@ -1,7 +1,7 @@
 /** A real gateway between real HTTP and real NATS, with stand-ins for the services. */
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { connect, type Socket } from 'node:net'
-import { createBoard, getBoard, listBoards, listMembers, setMember } from '@svc/contracts/boards.ts'
+import { createBoard, getBoard, listBoards, listMembers, noteBlock, setMember } from '@svc/contracts/boards.ts'
 import { getBudget, release, reserve } from '@svc/contracts/budget.ts'
 import type { Call, CallContext, RequestOf, TextCall, TextReply } from '@svc/contracts/define.ts'
 import { healthOf } from '@svc/contracts/health.ts'
@@ -35,8 +35,9 @@ import type { UnsignedEnvelope } from '@svc/envelope/envelope.ts'
 import { signEnvelope } from '@svc/envelope/sign-envelope.ts'
 import { connectNats, drainNats } from '@svc/nats/connect.ts'
 import { type Endpoint, handle, handleText, serve } from '@svc/nats/serve.ts'
+import { agentIdOf } from '@svc/svc1/agent-id.ts'
 import { createKeyPair, type KeyPair } from '@svc/svc1/key-pair.ts'
-import { formatPublicKey } from '@svc/svc1/public-key.ts'
+import { decodePublicKeyText, formatPublicKey } from '@svc/svc1/public-key.ts'
 import { signRequest } from '@svc/svc1/sign.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { startTestNats } from '@svc/test/support/engines/engines.ts'
@@ -202,10 +203,10 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}) {
         return { replayed, revoked: revoked.has(agent_id) }
       }),
       json(issueChallenge, () => ({ challenge: 'token', difficulty: 18, expires_at: 1, algorithm: 'sha256' as const })),
-      json(registerAgent, ({ name, pubkey }) => {
-        const key = [...agents.values()].find((agent) => agent.pubkey === pubkey)
-        return { agent_id: key?.agent_id ?? '1'.repeat(43), address: `${name}@${AUTHORITY}` }
-      }),
+      json(registerAgent, ({ name, pubkey }) => ({
+        agent_id: agentIdOf(decodePublicKeyText(pubkey) ?? new Uint8Array()),
+        address: `${name}@${AUTHORITY}`,
+      })),
       json(listAgents, () => ({ agents: [], next_cursor: '' })),
       json(getIdentity, ({ agent_id }) => identityOf(agent_id)),
       json(updateSettings, ({ agent_id, settings }) => ({ ...identityOf(agent_id), ...settings })),
@@ -237,8 +238,8 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}) {
       text(listPosts, () => ({ meta: {}, text: '{"messages":[],"next_cursor":""}' })),
       json(setVote, ({ voted }) => ({ status: voted ? ('voted' as const) : ('removed' as const), quota_bonus: 0 })),
       json(setVisibility, ({ hidden }) => ({ hidden })),
-      json(setContact, ({ state }) => ({ state })),
-      json(listContacts, () => ({ contacts: [], next_cursor: '' })),
+      json(setContact, ({ state }) => ({ state, version: 7 })),
+      json(listContacts, () => ({ contacts: [], next_cursor: '', version: 6 })),
     ]
   }
 
@@ -258,6 +259,7 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}) {
       json(getBoard, ({ board_id }) => ({ ...board, id: board_id })),
       json(listMembers, ({ caller }) => ({ members: [{ agent_id: caller, role: 'owner' as const }] })),
       json(setMember, ({ role }) => ({ role })),
+      json(noteBlock, () => ({})),
     ]
   }
 

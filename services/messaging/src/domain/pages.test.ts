@@ -78,8 +78,18 @@ describe('spec 7.9, 9.4: the text of a page', () => {
     expect(JSON.parse(eventsText(['{"a":1}', '{"a":2}'], 7, 0.5))).toEqual({
       events: [{ a: 1 }, { a: 2 }],
       next_cursor: 7,
-      retention_days: 0.5,
+      retention_days: 1,
     })
     expect(JSON.parse(eventsText([], 0, 30))).toEqual({ events: [], next_cursor: 0, retention_days: 30 })
+  })
+
+  test.each([
+    [30, 30],
+    [0.000_01, 1],
+    [6.5, 7],
+    [7, 7],
+    [7.000_01, 8],
+  ])('spec 6.8: a retention of %d days is answered as %d', (days, answered) => {
+    expect(JSON.parse(eventsText([], 0, days))).toMatchObject({ retention_days: answered })
   })
 })

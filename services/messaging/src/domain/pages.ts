@@ -57,9 +57,9 @@ export function messageListText(messages: readonly string[], nextCursor: string)
   return `{"messages":[${messages.join(',')}],"next_cursor":"${nextCursor}"}`
 }
 
-/** An Events object as JSON (spec 9.4). */
+/** An Events object as JSON (spec 9.4). @param retentionDays may be a fraction, which is answered rounded up (spec 6.8). */
 export function eventsText(events: readonly string[], nextCursor: number, retentionDays: number): string {
-  return `{"events":[${events.join(',')}],"next_cursor":${nextCursor},"retention_days":${retentionDays}}`
+  return `{"events":[${events.join(',')}],"next_cursor":${nextCursor},"retention_days":${Math.ceil(retentionDays)}}`
 }
 
 function stateOf(row: ListedRow): MessageState {

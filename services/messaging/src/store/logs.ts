@@ -23,6 +23,13 @@ export async function raiseStanding(tx: Tx, agentId: string, head: number): Prom
     update messaging.logs l set standing_version = l.standing_version + 1, head = ${head} where l.id = ${agentId}`
 }
 
+/** The number of changes that decide what the agent receives: its contacts, its policy, its revocation. */
+export async function standingVersion(sql: Sql, agentId: string): Promise<number> {
+  const [log] = await sql<{ version: number }[]>`
+    select l.standing_version as version from messaging.logs l where l.id = ${agentId}`
+  return log?.version ?? 0
+}
+
 interface Mailbox {
   agentId: string
   policy: InboxPolicy

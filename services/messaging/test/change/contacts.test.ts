@@ -321,10 +321,12 @@ describe('spec 7.7, 7.9: the list of contacts', () => {
     expect(await listContacts(h.deps, { agent_id: 'bob', after: '', limit: 1 })).toEqual({
       contacts: [{ agent_id: 'a', state: 'blocked' }],
       next_cursor: 'a',
+      version: 3,
     })
     expect(await listContacts(h.deps, { agent_id: 'bob', after: 'a', limit: 1 })).toEqual({
       contacts: [{ agent_id: 'c', state: 'blocked' }],
       next_cursor: '',
+      version: 3,
     })
   })
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Backlog } from './backlog.ts'
 
-const heard = (cursor: number, length = 1) => ({ cursor, content: 'x'.repeat(length) })
+const heard = (cursor: number, length = 1) => ({ cursor, content: 'x'.repeat(length), heardMs: 0 })
 
 test('events leave in the order of their arrival', () => {
   const backlog = new Backlog({ events: 3, characters: 100 })

@@ -1,4 +1,4 @@
-/** An event that was received from NATS and is waiting to be written. */
+/** An event that was received from NATS. */
 export interface Heard {
   readonly cursor: number
   /** An Event in JSON, or a reference to a post. */
@@ -14,6 +14,12 @@ export interface PostReference {
   readonly boardId: string
 }
 
+/** An event that waits to be written. */
+export interface Waiting extends Heard {
+  /** When it was received, by the clock of `performance.now()`. */
+  readonly heardMs: number
+}
+
 interface BacklogLimits {
   readonly events: number
   readonly characters: number
@@ -25,7 +31,7 @@ interface BacklogLimits {
  */
 export class Backlog {
   readonly #limits: BacklogLimits
-  #events: Heard[] = []
+  #events: Waiting[] = []
   #characters = 0
 
   constructor(limits: BacklogLimits) {
@@ -36,7 +42,7 @@ export class Backlog {
     return this.#events.length
   }
 
-  push(event: Heard): void {
+  push(event: Waiting): void {
     const characters = lengthOf(event)
     if (this.#events.length >= this.#limits.events || this.#characters + characters > this.#limits.characters) {
       this.clear()
@@ -46,7 +52,7 @@ export class Backlog {
     this.#characters += characters
   }
 
-  shift(): Heard | undefined {
+  shift(): Waiting | undefined {
     const event = this.#events.shift()
     if (event !== undefined) this.#characters -= lengthOf(event)
     return event

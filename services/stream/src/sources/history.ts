@@ -14,19 +14,27 @@ export interface HistoryPage {
 /** Reads the events of an agent after a cursor from messaging, which checks access at that moment. */
 export interface History {
   /** @throws ServiceError `unavailable`. */
-  read(agentId: string, after: number, traceparent: string): Promise<HistoryPage>
+  read(question: HistoryQuestion): Promise<HistoryPage>
 }
 
-/** Nearly always reached before messaging's own bound on the bytes of a page. */
-const PAGE_EVENTS = 100
+interface HistoryQuestion {
+  readonly agentId: string
+  readonly after: number
+  /** At most `PAGE_EVENTS`. */
+  readonly limit: number
+  readonly traceparent: string
+}
+
+/** The maximum of events in a page. Messaging's own bound on the bytes of a page is nearly always reached before. */
+export const PAGE_EVENTS = 100
 const READ_LIMIT_MS = 2_500
 const SEPARATOR = '\t'
 
 export function createHistory(bus: Bus): History {
   return {
-    async read(agentId, after, traceparent) {
+    async read({ agentId, after, limit, traceparent }) {
       const context = { traceparent, deadlineMs: Date.now() + READ_LIMIT_MS }
-      const request = { agent_id: agentId, after, limit: PAGE_EVENTS }
+      const request = { agent_id: agentId, after, limit }
       const { meta, text } = await bus.callText(replayEvents, request, context)
       const texts = text === '' ? [] : text.split(SEPARATOR)
       if (texts.length !== meta.cursors.length) throw new Error('messaging must return one cursor per event')

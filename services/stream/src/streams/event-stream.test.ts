@@ -20,7 +20,7 @@ function startScene(options: Partial<EventStreamOptions> = {}, { characters = 1,
   let head = 0
   let hear: (event: AcceptedEvent) => void = () => {}
   const skipped = new Set<number>()
-  const state = { isDown: false, reads: 0, isPaused: false, listening: 0 }
+  const state = { isDown: false, reads: [] as number[], isPaused: false, listening: 0 }
   const textOf = (cursor: number): string => `{"cursor":${cursor},"x":"${'x'.repeat(characters)}"}`
   const stream = new EventStream(
     {
@@ -36,11 +36,12 @@ function startScene(options: Partial<EventStreamOptions> = {}, { characters = 1,
         },
       },
       history: {
-        async read(_agentId, after) {
-          state.reads += 1
+        async read({ after, limit }) {
+          state.reads.push(limit)
           await Promise.resolve()
           if (state.isDown) throw new ServiceError('unavailable')
-          const cursors = Array.from({ length: Math.max(Math.min(head - after, 10), 0) }, (_, at) => after + 1 + at)
+          const length = Math.max(Math.min(head - after, limit, 10), 0)
+          const cursors = Array.from({ length }, (_, at) => after + 1 + at)
           const events = cursors
             .filter((cursor) => !skipped.has(cursor))
             .map((cursor) => ({ cursor, text: textOf(cursor) }))
@@ -67,6 +68,11 @@ function startScene(options: Partial<EventStreamOptions> = {}, { characters = 1,
       else setImmediate(callback)
     },
   })
+  const take = (): void => {
+    const taken = waiting
+    waiting = undefined
+    taken?.()
+  }
   const over = stream.prepare().then(() => stream.run(out))
   return {
     stream,
@@ -84,12 +90,14 @@ function startScene(options: Partial<EventStreamOptions> = {}, { characters = 1,
     hearPost: (cursor: number, id: string) =>
       hear({ kind: 'event', heard: { cursor, content: { id, boardId: 'board' } } }),
     hearExpiring: (cursor: number) => hear({ kind: 'expiring', cursor }),
+    /** The reader takes what was written, and no more. */
+    take,
     resume() {
       state.isPaused = false
-      waiting?.()
+      take()
     },
     frames: () => written.split('\n\n').slice(0, -1),
-    cursors: () => [...written.matchAll(/event: message\nid: (\d+)/g)].map(([, cursor]) => Number(cursor)),
+    cursors: () => [...written.matchAll(/event: message\ndata: .*\nid: (\d+)/g)].map(([, cursor]) => Number(cursor)),
     lastFrame: () => written.split('\n\n').at(-2),
     get written() {
       return written
@@ -133,7 +141,7 @@ describe('spec 9.7: history and live events join at the cursor', () => {
         await eventually(() => scene.cursors().length === head)
         expect(scene.cursors()).toEqual(upTo(head))
         await end(scene)
-        expect(scene.lastFrame()).toBe(`event: cursor\nid: ${head}\ndata: {"cursor":${head}}`)
+        expect(scene.lastFrame()).toBe(`event: cursor\ndata: {"cursor":${head}}\nid: ${head}`)
       }),
       { numRuns: 60 },
     )
@@ -142,10 +150,10 @@ describe('spec 9.7: history and live events join at the cursor', () => {
   test('events that arrive in order are written without a read of history', async () => {
     const scene = startScene()
     await isGreeted(scene)
-    const { reads } = scene.state
+    const reads = scene.state.reads.length
     for (const cursor of scene.accept(50)) scene.hear(cursor)
     await eventually(() => scene.cursors().length === 50)
-    expect(scene.state.reads).toBe(reads)
+    expect(scene.state.reads).toHaveLength(reads)
     await end(scene)
   })
 
@@ -174,7 +182,7 @@ describe('spec 9.7: history and live events join at the cursor', () => {
     await eventually(() => scene.cursors().length === 2)
     expect(scene.cursors()).toEqual([1, 4])
     expect(scene.lastFrame()).toBe(
-      'event: message\nid: 4\ndata: {"cursor":4,"kind":"board","message":{"post":"shown"}}',
+      'event: message\ndata: {"cursor":4,"kind":"board","message":{"post":"shown"}}\nid: 4',
     )
     await end(scene)
   })
@@ -185,7 +193,7 @@ describe('spec 9.7: history and live events join at the cursor', () => {
     scene.state.isDown = true
     scene.accept(2)
     scene.hear(2)
-    await eventually(() => scene.state.reads > 3)
+    await eventually(() => scene.state.reads.length > 3)
     expect(scene.cursors()).toEqual([])
     scene.state.isDown = false
     await eventually(() => scene.cursors().length === 2)
@@ -194,6 +202,8 @@ describe('spec 9.7: history and live events join at the cursor', () => {
 })
 
 describe('slow readers are bounded in memory and served from history', () => {
+  afterEach(() => vi.useRealTimers())
+
   test('only the waiting events and one page are buffered, and nothing is lost', async () => {
     const CHARACTERS = 20_000
     const COUNT = 400
@@ -209,6 +219,46 @@ describe('slow readers are bounded in memory and served from history', () => {
     scene.resume()
     await eventually(() => scene.cursors().length === COUNT)
     expect(scene.cursors()).toEqual(upTo(COUNT))
+    await end(scene)
+  })
+
+  test.each([
+    ['received live', (scene: Scene) => isGreeted(scene)],
+    ['read from history', async () => {}],
+  ])(
+    'spec 9.7: events that were %s and wait for the reader are checked again before they are written',
+    async (_, ready) => {
+      vi.useFakeTimers({ toFake: ['performance'] })
+      const scene = startScene({}, { characters: 20_000, highWaterMark: 16 * 1024 })
+      const isLive = ready.length > 0
+      await ready(scene)
+      scene.state.isPaused = true
+      for (const cursor of scene.accept(5)) if (isLive) scene.hear(cursor)
+      await eventually(() => scene.out.writableNeedDrain)
+      // Meanwhile the second event expires, and the reader leaves the private board of the fourth.
+      scene.skipped.add(2).add(4)
+      vi.advanceTimersByTime(1_500)
+      scene.resume()
+      if (!isLive) scene.stream.noteHead(5)
+      await eventually(() => scene.cursors().length === 3)
+      expect(scene.cursors()).toEqual([1, 3, 5])
+      await end(scene)
+    },
+  )
+
+  test('a reader that takes little at a time is served from short pages of history', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    const scene = startScene({}, { characters: 20_000, highWaterMark: 16 * 1024 })
+    scene.accept(10)
+    scene.state.isPaused = true
+    for (let written = 0; written < 9; written += 1) {
+      await eventually(() => scene.cursors().length === written && scene.out.writableNeedDrain)
+      vi.advanceTimersByTime(1_500)
+      scene.take()
+    }
+    expect(Math.max(...scene.state.reads.slice(1))).toBeLessThanOrEqual(2)
+    scene.resume()
+    await eventually(() => scene.written.includes('event: cursor'))
     await end(scene)
   })
 
@@ -261,13 +311,13 @@ describe('spec 9.7: cursors', () => {
     }
     expect(scene.written.split('event: cursor')).toHaveLength(2)
     await vi.advanceTimersByTimeAsync(14_000)
-    expect(scene.lastFrame()).toBe('event: cursor\nid: 6\ndata: {"cursor":6}')
+    expect(scene.lastFrame()).toBe('event: cursor\ndata: {"cursor":6}\nid: 6')
     await end(scene)
   })
 
   test('spec 9.8, 9.9: a stream whose time is over ends with a last cursor', async () => {
     const scene = startScene({ maxSeconds: 0.1, after: 7 })
     await scene.over
-    expect(scene.lastFrame()).toBe('event: cursor\nid: 7\ndata: {"cursor":7}')
+    expect(scene.lastFrame()).toBe('event: cursor\ndata: {"cursor":7}\nid: 7')
   })
 })

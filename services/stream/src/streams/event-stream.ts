@@ -1,8 +1,7 @@
 import type { Writable } from 'node:stream'
-import { ServiceError } from '@svc/contracts/errors.ts'
 import { inSpan } from '@svc/telemetry/tracing.ts'
 import { type AcceptedEvent, acceptedMsOfText } from '../domain/accepted-event.ts'
-import { Backlog, type Heard } from '../domain/backlog.ts'
+import { Backlog, type Waiting } from '../domain/backlog.ts'
 import { stepFor } from '../domain/gap.ts'
 import { Promptness } from '../domain/promptness.ts'
 import { cursorFrame, messageFrame, postEvent, RETRY_FRAME } from '../domain/sse.ts'
@@ -10,6 +9,7 @@ import { acceptedToStream, eventsWritten } from '../metrics.ts'
 import type { History, HistoryPage } from '../sources/history.ts'
 import type { Live } from '../sources/live.ts'
 import type { Posts } from '../sources/posts.ts'
+import { isUnavailable, Pages } from './pages.ts'
 
 /** The sources from which a stream reads. */
 export interface Sources {
@@ -44,10 +44,11 @@ interface Written {
  * wait: 512 KiB.
  */
 const BACKLOG_LIMITS = { events: 256, characters: 256 * 1024 }
-/** How long to wait while messaging is unavailable. After that the stream closes, so that the client learns of it. */
-const HISTORY_LIMIT_MS = 15_000
-const HISTORY_RETRY_MS = 100
-const HISTORY_MAX_RETRY_MS = 1_000
+/**
+ * Events that waited longer than this for the reader are read again from history, because meanwhile they may have expired, or
+ * the reader may no longer read their board.
+ */
+const FRESH_MS = 1_000
 /** A published event usually arrives within this time after it becomes visible at the head of its log. */
 const ON_ITS_WAY_MS = 200
 /** Timeout for writing the last bytes of a closed stream. */
@@ -64,6 +65,7 @@ export class EventStream {
   readonly #options: EventStreamOptions
   readonly #backlog = new Backlog(BACKLOG_LIMITS)
   readonly #promptness = new Promptness()
+  readonly #pages: Pages
   /** Every event up to this cursor was written, or the client may not see it. */
   #last: number
   /** The highest cursor that is known to exist. */
@@ -73,11 +75,11 @@ export class EventStream {
   #wake: (() => void) | undefined
   #heartbeat: NodeJS.Timeout | undefined
   #listening: Disposable | undefined
-  #firstPage: HistoryPage | undefined
 
   constructor(sources: Sources, options: EventStreamOptions) {
     this.#sources = sources
     this.#options = options
+    this.#pages = new Pages(sources.history, options)
     this.agentId = options.agentId
     this.#last = options.after
   }
@@ -89,9 +91,7 @@ export class EventStream {
    */
   async prepare(): Promise<Pick<HistoryPage, 'earliest' | 'latest'>> {
     this.#listening = await this.#sources.live.listen(this.agentId, (event) => this.#hear(event))
-    const page = await this.#sources.history.read(this.agentId, this.#last, this.#options.traceparent)
-    this.#firstPage = page
-    return page
+    return this.#pages.readFirst(this.#last)
   }
 
   /** The number of events that are known to exist but are not written yet. */
@@ -140,7 +140,7 @@ export class EventStream {
 
   #hear(event: AcceptedEvent): void {
     if (event.kind === 'event') {
-      if (event.heard.cursor > this.#last) this.#backlog.push(event.heard)
+      if (event.heard.cursor > this.#last) this.#backlog.push({ ...event.heard, heardMs: performance.now() })
       this.#expect(event.heard.cursor)
     } else this.#expect(event.cursor)
   }
@@ -168,17 +168,17 @@ export class EventStream {
   }
 
   /** Writes the event in the last span of the trace that began when the message was sent. */
-  #stepTraced(out: Writable, heard: Heard): Promise<boolean> {
+  #stepTraced(out: Writable, heard: Waiting): Promise<boolean> {
     const { traceparent } = heard
     if (traceparent === undefined) return this.#step(out, heard)
     return inSpan('stream event', { kind: 'consumer', parent: traceparent }, () => this.#step(out, heard))
   }
 
   /** @returns false if the stream must end. */
-  async #step(out: Writable, { cursor, content, acceptedMs }: Heard): Promise<boolean> {
+  async #step(out: Writable, { cursor, content, acceptedMs, heardMs }: Waiting): Promise<boolean> {
     const step = stepFor(this.#last, cursor)
     if (step === 'drop') return true
-    if (step === 'read') return this.#replay(out)
+    if (step === 'read' || isStale(heardMs)) return this.#replay(out)
     if (typeof content === 'string') {
       this.#send(out, { cursor, text: content, source: 'heard', acceptedMs })
       return true
@@ -190,7 +190,9 @@ export class EventStream {
       if (!isUnavailable(error)) throw error
       return this.#replay(out) // replay retries for longer
     }
+    const foundMs = performance.now()
     if (!(await this.#isReady(out))) return false
+    if (isStale(foundMs)) return this.#replay(out)
     if (message === undefined) this.#last = cursor
     else this.#send(out, { cursor, text: postEvent(cursor, message), source: 'heard', acceptedMs })
     return true
@@ -198,39 +200,32 @@ export class EventStream {
 
   /** Writes history after the last cursor, up to the highest cursor that is known to exist. @returns as `#step`. */
   async #replay(out: Writable): Promise<boolean> {
-    for (;;) {
-      const page = await this.#readPage(out)
+    while (await this.#isReady(out)) {
+      const page = await this.#pages.next(this.#last, () => this.#closing || out.destroyed)
       if (page === undefined) return false
-      for (const { cursor, text } of page.events) {
-        if (!(await this.#isReady(out))) return false
-        // A page that was read earlier may begin with events that were written meanwhile.
-        if (cursor > this.#last)
-          this.#send(out, { cursor, text, source: 'history', acceptedMs: acceptedMsOfText(text) })
-      }
+      const written = await this.#writePage(out, page)
+      if (written === undefined) return false
+      this.#pages.adapt(written, page)
+      if (written < page.events.length) continue
       const examined = page.next > this.#last || page.events.length > 0
       this.#last = Math.max(this.#last, page.next)
       // The log ends here. An event that was received but is not in the log does not exist.
       if (!examined) this.#target = Math.min(this.#target, this.#last)
       if (!examined || (this.#target > 0 && this.#last >= this.#target)) return true
     }
+    return false
   }
 
-  /** @returns undefined if the stream must end. */
-  async #readPage(out: Writable): Promise<HistoryPage | undefined> {
-    const first = this.#firstPage
-    this.#firstPage = undefined
-    if (first !== undefined) return first
-    const giveUpMs = performance.now() + HISTORY_LIMIT_MS
-    for (let pauseMs = HISTORY_RETRY_MS; ; pauseMs = Math.min(pauseMs * 2, HISTORY_MAX_RETRY_MS)) {
-      if (this.#closing || out.destroyed) return undefined
-      try {
-        return await this.#sources.history.read(this.agentId, this.#last, this.#options.traceparent)
-      } catch (error) {
-        if (!isUnavailable(error)) throw error
-        if (performance.now() > giveUpMs) return undefined
-        await new Promise((resolve) => setTimeout(resolve, pauseMs))
-      }
+  /** @returns how many events of the page are done before the rest has become stale; undefined if the stream must end. */
+  async #writePage(out: Writable, { events }: HistoryPage): Promise<number | undefined> {
+    const readMs = performance.now()
+    for (const [at, { cursor, text }] of events.entries()) {
+      if (!(await this.#isReady(out))) return undefined
+      if (isStale(readMs)) return at
+      // A page that was read earlier may begin with events that were written meanwhile.
+      if (cursor > this.#last) this.#send(out, { cursor, text, source: 'history', acceptedMs: acceptedMsOfText(text) })
     }
+    return events.length
   }
 
   /** Waits until the reader can take another event. @returns false if the stream must end. */
@@ -284,6 +279,6 @@ async function endWith(out: Writable, frame: string): Promise<void> {
   clearTimeout(limit)
 }
 
-function isUnavailable(error: unknown): boolean {
-  return error instanceof ServiceError && error.code === 'unavailable'
+function isStale(sinceMs: number): boolean {
+  return performance.now() - sinceMs > FRESH_MS
 }

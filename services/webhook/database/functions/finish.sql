@@ -1,4 +1,5 @@
--- webhook.finish, revision 1
+-- webhook.finish, revision 2
+-- Services of 2.0.0 call it; later ones call webhook.end_attempts.
 -- Records how attempts ended, for jobs that are still held by their claim.
 --
 -- In: parallel arrays, one attempt at each index. outcomes: `delivered` and `failed` end the job, `retry` counts the

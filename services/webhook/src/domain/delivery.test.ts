@@ -1,4 +1,6 @@
 import { createHmac } from 'node:crypto'
+import { SERVICE } from '@svc/contracts/limits.ts'
+import { Webhook } from 'standardwebhooks'
 import { describe, expect, test } from 'vitest'
 import { deliveryHeaders, deliveryId, signatureOf } from './delivery.ts'
 
@@ -11,6 +13,7 @@ describe('spec 10.5: X-SVC-Timestamp, X-SVC-Message-ID, X-SVC-Delivery-ID and X-
     const signed = Buffer.concat([Buffer.from('1767268800.msg-0001.'), Buffer.from(delivery.body, 'utf8')])
     expect(deliveryHeaders(delivery, secret, NOW_MS)).toEqual({
       'content-type': 'application/json',
+      'user-agent': `signed-agent-messaging/${SERVICE.version}`,
       'x-svc-timestamp': '1767268800',
       'x-svc-message-id': 'msg-0001',
       'x-svc-delivery-id': deliveryId(delivery),
@@ -39,5 +42,42 @@ describe('spec 10.5: X-SVC-Timestamp, X-SVC-Message-ID, X-SVC-Delivery-ID and X-
     )
     expect(new Set(ids).size).toBe(3)
     expect(ids[0]).toMatch(/^[0-9a-f]{32}$/)
+  })
+})
+
+describe('spec 10.5: the headers of Standard Webhooks', () => {
+  const headersWith = (text: string): Record<string, string> =>
+    deliveryHeaders(delivery, Buffer.from(text, 'utf8'), Date.now())
+  const secretOf = (bytes: number): string => `whsec_${Buffer.alloc(bytes, 0xfb).toString('base64')}`
+
+  test.each([24, 25, 32, 63, 64])('a key of %i bytes: the library standardwebhooks verifies the delivery', (bytes) => {
+    const headers = headersWith(secretOf(bytes))
+    expect(new Webhook(secretOf(bytes)).verify(delivery.body, headers)).toEqual(JSON.parse(delivery.body))
+    expect(headers['webhook-id']).toBe(headers['x-svc-delivery-id'])
+    expect(() => new Webhook(secretOf(bytes)).verify(`${delivery.body} `, headers)).toThrow()
+  })
+
+  test('X-SVC-Signature stays keyed with the whole secret', () => {
+    const headers = headersWith(secretOf(32))
+    const timestamp = headers['x-svc-timestamp'] ?? ''
+    const hex = signatureOf(Buffer.from(secretOf(32)), timestamp, delivery.messageId, delivery.body)
+    expect(headers['x-svc-signature']).toBe(`sha256=${hex}`)
+  })
+
+  test.each([
+    ['no prefix', Buffer.alloc(32).toString('base64')],
+    ['another case of the prefix', secretOf(32).replace('whsec', 'WHSEC')],
+    ['23 bytes', secretOf(23)],
+    ['65 bytes', secretOf(65)],
+    ['no base64', `whsec_${'*'.repeat(40)}`],
+    ['base64 of URLs', secretOf(33).replaceAll('+', '-').replaceAll('/', '_')],
+    ['no padding', secretOf(32).replace(/=+$/, '')],
+    ['padding too long', `${secretOf(33)}=`],
+    ['a line feed', `${secretOf(33)}\n`],
+    ['white space inside', secretOf(33).replace('+', ' +')],
+    ['bits that are not used', secretOf(32).replace('s=', 't=')],
+    ['the prefix alone', 'whsec_'.padEnd(38, '=')],
+  ])('a secret with %s: none of these headers', (_, text) => {
+    expect(Object.keys(headersWith(text)).filter((name) => name.startsWith('webhook-'))).toEqual([])
   })
 })

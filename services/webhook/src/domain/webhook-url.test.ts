@@ -22,6 +22,9 @@ describe('spec 10.2: valid webhook URLs', () => {
     'https://example.com:443/hook?a=b&c=%20',
     'HTTPS://EXAMPLE.COM/Hook',
     'https://sub.example.com./hook',
+    'https://example.com:/',
+    'https://example.com/a@b?c@d:80/%zz',
+    "https://example.com//a/../%2e%2E/'(x)[]?",
     'https://xn--bcher-kva.example/',
     'https://8.8.8.8/',
     'https://[2606:4700:4700::1111]/',
@@ -60,10 +63,48 @@ describe('spec 10.2: valid webhook URLs', () => {
     ['a backslash', 'https://example.com\\@10.0.0.1/'],
     ['other than ASCII', 'https://bücher.example/'],
     ['digits of another width', 'https://１２７.0.0.1/'],
+    ['a character of no URL', 'https://example.com/a|b'],
+    ['a character of no URL', 'https://example.com/{a}'],
+    ['a character of no URL', 'https://example.com/a?"b"'],
+    ['a backslash', 'https://example.com/a\\b'],
+    ['a backslash', 'https://example.com?\\@10.0.0.1/'],
+    ['NUL', 'https://example.com/\u0000'],
+    ['a tab before the path', 'https://example.com\t/'],
+    ['a carriage return', 'https://example.com/\r\nHost: x'],
+    ['a host in percent-encoding', 'https://ex%61mple.com/'],
+    ['an encoded delimiter in the host', 'https://example.com%2f@10.0.0.1/'],
+    ['an encoded delimiter in the host', 'https://example.com%40evil.example/'],
+    ['an empty part in the host', 'https://example..com/'],
+    ['an empty part in the host', 'https://example.com../'],
+    ['an empty part in the host', 'https://.example.com/'],
+    ['no host', 'https://./'],
+    ['no host', 'https://:443/'],
+    ['no host', 'https://?@example.com/'],
+    ['an address with two trailing dots', 'https://127.0.0.1../'],
+    ['a colon too many', 'https://example.com:443:443/'],
+    ['an address without brackets', 'https://2606:4700:4700::1111/'],
+    ['a zone', 'https://[fe80::1%25eth0]/'],
     ['too long', `https://example.com/${'a'.repeat(2_048)}`],
   ])('%s: %j', (_, text) => {
     expect(codeOf(text)).toBe('invalid_webhook_url')
   })
+})
+
+test.each([
+  ['https://example.com', 'example.com', '/'],
+  ['https://example.com/', 'example.com', '/'],
+  ['https://example.com?', 'example.com', '/?'],
+  ['https://example.com?a=b', 'example.com', '/?a=b'],
+  ['https://example.com/?@10.0.0.1/', 'example.com', '/?@10.0.0.1/'],
+  ['https://example.com/x/%2e/y', 'example.com', '/x/%2e/y'],
+  ['https://example.com/./a/../b//%2E%2E/%2f?', 'example.com', '/./a/../b//%2E%2E/%2f?'],
+  ["https://example.com/'?q='x'&%zz", 'example.com', "/'?q='x'&%zz"],
+  ['https://example.com//evil.example/x', 'example.com', '//evil.example/x'],
+  ['https://Example.COM.:443/A', 'example.com', '/A'],
+  ['https://XN--BCHER-KVA.example./', 'xn--bcher-kva.example', '/'],
+  ['https://[2606:4700:4700:0::1111]/a', '2606:4700:4700::1111', '/a'],
+])('spec 10.5: of %s the host is %s, and the path stays as it was written: %s', (text, host, path) => {
+  expect(parseWebhookUrl(text, NONE)).toEqual({ host, port: 443, path, exempt: false })
 })
 
 describe('spec 10.2, 10.3: literal addresses, in every spelling', () => {
@@ -99,7 +140,7 @@ describe('spec 10.2, 10.3: literal addresses, in every spelling', () => {
   })
 
   test.each(['134744072', '010.010.010.010', '0x08080808', '8.8.8.8.'])('public in another spelling: %s', (host) => {
-    expect(parseWebhookUrl(`https://${host}/`, NONE).target.host).toBe('8.8.8.8')
+    expect(parseWebhookUrl(`https://${host}/`, NONE).host).toBe('8.8.8.8')
   })
 })
 
@@ -113,7 +154,7 @@ describe('SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS', () => {
     ['https://example.com/', 'ok', false],
   ])('%s', (text, code, isExempt) => {
     expect(codeOf(text, exempt)).toBe(code)
-    expect(parseWebhookUrl(text, exempt).target.exempt).toBe(isExempt)
+    expect(parseWebhookUrl(text, exempt).exempt).toBe(isExempt)
   })
 
   test.each([

@@ -1,9 +1,13 @@
-import { isIP, type LookupFunction } from 'node:net'
+import { isIPv6 } from 'node:net'
 import type { Readable } from 'node:stream'
-import { buildConnector, Client } from 'undici'
+import type { TLSSocket } from 'node:tls'
+import { type buildConnector, Client } from 'undici'
+import { AttemptError, attemptErrorOf } from '../domain/attempt-error.ts'
+import type { Target } from '../domain/webhook-url.ts'
+import { connectToAny } from './connect.ts'
 
 interface Post {
-  readonly url: URL
+  readonly target: Omit<Target, 'exempt'>
   /** Checked addresses. The connection goes to one of them. */
   readonly addresses: readonly string[]
   readonly headers: Readonly<Record<string, string>>
@@ -20,71 +24,56 @@ const MAX_HEADER_BYTES = 16 * 1024
  * the two bounds above plus everything that TLS adds.
  */
 const MAX_RECEIVED_BYTES = 512 * 1024
-/**
- * Allows key exchange on curves only. In finite fields the peer chooses the size of the numbers, and thousands of bits
- * cost this process a tenth of a second per handshake.
- */
-const KEY_EXCHANGE = { ciphers: 'DEFAULT:!kDHE', ecdhCurve: 'X25519:P-256:P-384' }
 
 /**
- * Posts once, over a connection that nothing else uses and that ends with the answer. TLS requests the URL's name and
- * checks the certificate against it, whatever the address. Redirects count as any other answer, and proxies of the
- * environment are not used, because this client supports neither.
+ * Posts once, over a connection that nothing else uses and that ends with the answer. Redirects count as any other answer, and
+ * proxies of the environment are not used, because this client supports neither.
  * @returns the status. Up to 64 KiB of the body are read within the timeout, and discarded.
- * @throws Error if no answer arrives in time.
+ * @throws AttemptError if no answer arrives in time.
  */
-export async function post({ url, addresses, headers, body, timeoutMs }: Post): Promise<number> {
+export async function post({ target, addresses, headers, body, timeoutMs }: Post): Promise<number> {
   const signal = AbortSignal.timeout(timeoutMs)
-  const client = new Client(url.origin, {
+  const socket = await connectToAny({ target, addresses, timeoutMs, signal })
+  destroyIfEndless(socket)
+  const client = new Client(originOf(target), {
     allowH2: false,
     pipelining: 1,
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
+    // The signal alone limits the time.
+    headersTimeout: 0,
+    bodyTimeout: 0,
     maxHeaderSize: MAX_HEADER_BYTES,
-    connect: connectTo(addresses, timeoutMs),
+    connect: (_options, callback) => queueMicrotask(() => give(socket, callback)),
   })
   try {
-    const path = url.pathname + url.search
-    const answer = await client.request({ method: 'POST', path, headers, body, signal, reset: true })
+    const answer = await client.request({ method: 'POST', path: target.path, headers, body, signal, reset: true })
     await readSome(answer.body)
     return answer.statusCode
+  } catch (error) {
+    throw attemptErrorOf(error, 'answer')
   } finally {
     // Not awaited, because the peer could delay the end of the connection.
     void client.destroy()
+    socket.destroy()
   }
 }
 
-/** Connects to one of the addresses, and closes the connection if the peer sends too much. */
-function connectTo(addresses: readonly string[], timeoutMs: number): buildConnector.connector {
-  const connect = buildConnector({
-    ...KEY_EXCHANGE,
-    lookup: lookupIn(addresses),
-    autoSelectFamily: true,
-    timeout: timeoutMs,
-    maxCachedSessions: 0,
+/** Called in a later microtask, as a client whose connection is there at once never sends its request. */
+function give(socket: TLSSocket, callback: buildConnector.Callback): void {
+  if (socket.destroyed) callback(new AttemptError('connection', 'closed: the connection ended without an answer'), null)
+  else callback(null, socket)
+}
+
+/** Without the default port, so that `Host` has none either. */
+function originOf({ host, port }: Post['target']): string {
+  return new URL(`https://${isIPv6(host) ? `[${host}]` : host}:${port}`).origin
+}
+
+/** Set before undici's own listener, which keeps reading while there is data. */
+function destroyIfEndless(socket: TLSSocket): void {
+  socket.on('readable', () => {
+    if (socket.bytesRead <= MAX_RECEIVED_BYTES) return
+    socket.destroy(new AttemptError('connection', `answer too large: more than ${MAX_RECEIVED_BYTES / 1024} KiB`))
   })
-  return (options, callback) => {
-    connect(options, (...result) => {
-      const [, socket] = result
-      // Runs before undici's own listener, which keeps reading while there is data.
-      socket?.prependListener('readable', () => {
-        if (socket.bytesRead > MAX_RECEIVED_BYTES)
-          socket.destroy(new Error(`the endpoint sent more than ${MAX_RECEIVED_BYTES} bytes`))
-      })
-      callback(...result)
-    })
-  }
-}
-
-/** Returns the checked addresses for any name. Node does not look up a literal address, so this is never called for one. */
-function lookupIn(addresses: readonly string[]): LookupFunction {
-  const all = addresses.map((address) => ({ address, family: isIP(address) }))
-  return (_host, options, callback) => {
-    const [first] = all
-    if (options.all) callback(null, all)
-    else if (first === undefined) callback(new Error('no address'), '', 0)
-    else callback(null, first.address, first.family)
-  }
 }
 
 /** Drains the body. Errors do not matter, because the status is known. */

@@ -2,11 +2,13 @@ import type { Batcher } from '@svc/batching/batcher.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { startSpan } from '@svc/telemetry/tracing.ts'
+import { type AttemptError, attemptErrorOf, lateIn, refusedWith } from '../domain/attempt-error.ts'
 import { deliveryHeaders } from '../domain/delivery.ts'
+import { createFailureLog } from '../domain/failure-log.ts'
 import { type Claim, Occupancy } from '../domain/occupancy.ts'
 import { type Backoff, secondsToNext } from '../domain/schedule.ts'
 import type { SecretBox } from '../domain/secret-box.ts'
-import { type ExemptTargets, parseWebhookUrl } from '../domain/webhook-url.ts'
+import { type ExemptTargets, parseWebhookUrl, type Target } from '../domain/webhook-url.ts'
 import { post } from '../http/post.ts'
 import { findAddresses, type Resolve } from '../http/resolve.ts'
 import { acceptedToAttempt, acceptedToDelivered, attemptSeconds, attempts, outcomes } from '../metrics.ts'
@@ -40,7 +42,7 @@ interface DeliveriesOptions {
   readonly concurrency: number
   readonly attemptMs: number
   readonly begin: Batcher<ClaimedJob, boolean>
-  readonly finish: Batcher<Ended, void>
+  readonly endAttempts: Batcher<Ended, void>
   /** Called when a request has ended, and there is room again. */
   readonly onEnd: () => void
 }
@@ -50,11 +52,15 @@ const SLOW_SHARE = 0.3
 /** Delay after a fault of this process, which does not count as an attempt (ADR 22). */
 const POSTPONED_SECONDS = 30
 const MS_PER_SECOND = 1_000
+const EXPIRED = 'expired: the message expired before the first attempt'
+const SEALED = 'secret: it cannot be decrypted with SVC_WEBHOOK_SECRET_KEY'
 
 export function createDeliveries(options: DeliveriesOptions): Deliveries {
-  const { logger, secrets, exemptTargets, resolve, backoff, concurrency, attemptMs, begin, finish, onEnd } = options
+  const { logger, secrets, exemptTargets, resolve, backoff, concurrency, attemptMs, begin, endAttempts, onEnd } =
+    options
   const running = new Set<Promise<void>>()
   const occupancy = new Occupancy(concurrency)
+  const logFailure = createFailureLog((fields) => logger.warn(fields, 'a webhook delivery failed'))
 
   return {
     get inFlight() {
@@ -83,7 +89,7 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
       const { outcome } = await watched(job)
       failpoint('webhook.attempted')
       if (outcome !== undefined)
-        await finish({ job, outcome, slow: performance.now() - startedMs > attemptMs * SLOW_SHARE })
+        await endAttempts({ job, outcome, slow: performance.now() - startedMs > attemptMs * SLOW_SHARE })
       failpoint('webhook.finished')
     } catch (error) {
       // The database is unavailable and nothing was recorded. When the lease has expired, a worker takes the job again.
@@ -116,36 +122,35 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
   }
 
   async function attempt(job: ClaimedJob): Promise<Attempted> {
-    // An expired message is not delivered (spec 10.4).
-    if (job.expiresAt * MS_PER_SECOND <= Date.now()) return { outcome: { kind: 'failed' }, result: 'expired' }
+    // An expired message is not delivered (spec 10.4). The error of an earlier attempt says more.
+    if (job.expiresAt * MS_PER_SECOND <= Date.now())
+      return { outcome: { kind: 'failed', error: job.attempts === 0 ? EXPIRED : null }, result: 'expired' }
     const secret = openSecret(job)
-    if (secret === undefined) {
-      return { outcome: { kind: 'postponed', afterSeconds: POSTPONED_SECONDS }, result: 'secret' }
-    }
+    if (secret === undefined)
+      return { outcome: { kind: 'postponed', afterSeconds: POSTPONED_SECONDS, error: SEALED }, result: 'secret' }
     failpoint('webhook.claimed')
     const startedMs = performance.now()
-    const { url, target } = parseWebhookUrl(job.url, exemptTargets)
-    const addresses = await within(attemptMs, findAddresses(target, resolve)).catch((error: unknown) => {
-      logger.debug({ reason: reasonOf(error) }, 'an endpoint has no address to connect to')
-      return undefined
-    })
-    if (addresses === undefined) return afterFailure(job, 'address')
+    const found = await findEndpoint(job).catch((error: unknown) => attemptErrorOf(error, 'resolve'))
+    if (found instanceof Error) return afterFailure(job, found)
     const resolvedMs = performance.now() - startedMs
     failpoint('webhook.resolved')
     if (!(await begin(job))) return { outcome: undefined, result: 'void' }
     failpoint('webhook.begun')
     if (job.attempts === 0) observeSinceAcceptance(acceptedToAttempt, job)
     const headers = deliveryHeaders(job, secret, Date.now())
-    try {
-      const timeoutMs = Math.max(1, Math.floor(attemptMs - resolvedMs))
-      const status = await post({ url, addresses, headers, body: job.body, timeoutMs })
-      return status >= 200 && status < 300
-        ? { outcome: { kind: 'delivered' }, result: 'delivered' }
-        : afterFailure(job, `status_${Math.floor(status / 100)}xx`)
-    } catch (error) {
-      logger.debug({ reason: reasonOf(error) }, 'an attempt failed')
-      return afterFailure(job, isTimeout(error) ? 'timeout' : 'connection')
-    }
+    const timeoutMs = Math.max(1, Math.floor(attemptMs - resolvedMs))
+    const answered = await post({ ...found, headers, body: job.body, timeoutMs }).catch((error: unknown) =>
+      attemptErrorOf(error, 'answer'),
+    )
+    if (answered instanceof Error) return afterFailure(job, answered)
+    return answered >= 200 && answered < 300
+      ? { outcome: { kind: 'delivered' }, result: 'delivered' }
+      : afterFailure(job, refusedWith(answered))
+  }
+
+  async function findEndpoint({ url }: ClaimedJob): Promise<{ target: Target; addresses: readonly string[] }> {
+    const target = parseWebhookUrl(url, exemptTargets)
+    return { target, addresses: await within(attemptMs, findAddresses(target, resolve)) }
   }
 
   function openSecret(job: ClaimedJob): Buffer | undefined {
@@ -157,9 +162,13 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
     }
   }
 
-  function afterFailure({ attempts }: ClaimedJob, result: string): Attempted {
+  function afterFailure({ attempts, host }: ClaimedJob, { result, message: error }: AttemptError): Attempted {
+    logFailure({ host, reason: error, attempt: attempts + 1, attempts: backoff.length })
     const afterSeconds = secondsToNext(backoff, attempts + 1, Math.random())
-    return { outcome: afterSeconds === undefined ? { kind: 'failed' } : { kind: 'retry', afterSeconds }, result }
+    return {
+      outcome: afterSeconds === undefined ? { kind: 'failed', error } : { kind: 'retry', afterSeconds, error },
+      result,
+    }
   }
 }
 
@@ -168,20 +177,10 @@ function observeSinceAcceptance(metric: typeof acceptedToAttempt, { acceptedMs }
   if (acceptedMs !== null) metric.observe({}, Math.max(Date.now() - acceptedMs, 0) / MS_PER_SECOND)
 }
 
-/** Connection errors name the host, which is private to the agent, so logs hold only the kind of error (ADR 22). */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown'
-  return 'code' in error ? String(error.code) : error.name
-}
-
-function isTimeout(error: unknown): boolean {
-  return error instanceof Error && /Timeout/.test(`${error.name} ${'code' in error ? String(error.code) : ''}`)
-}
-
-/** @throws Error if `work` takes longer. `work` continues, but its result is ignored. */
+/** @throws AttemptError if `work` takes longer. `work` continues, but its result is ignored. */
 async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new Error(`not finished within ${ms} ms`)), ms)
+  const timer = setTimeout(() => late.reject(lateIn('resolve')), ms)
   try {
     return await Promise.race([work, late.promise])
   } finally {

@@ -66,7 +66,8 @@ export async function replaceConfiguration(
   await tx`
     update webhook.endpoints e
     set configuration = ${next?.id ?? null}, url = ${next?.url ?? null}, key_id = ${next?.keyId ?? null},
-      sealed = ${next?.sealed ?? null}, after_cursor = ${next?.after ?? 0}, reconciled = 0, failed = 0, due_at = null
+      sealed = ${next?.sealed ?? null}, after_cursor = ${next?.after ?? 0}, reconciled = 0, failed = 0, due_at = null,
+      last_error = null, last_error_at = null
     where e.agent_id = ${agentId}`
 }
 

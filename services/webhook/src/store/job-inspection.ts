@@ -10,6 +10,8 @@ interface InspectedEndpoint {
   retryable: number
   oldest_due_seconds: number
   struggling: boolean
+  last_error: string | null
+  last_error_at: number | null
 }
 
 /** Lists endpoints with pending or failed jobs, by agent. With `only`, lists that agent's endpoint in any case. */
@@ -18,7 +20,8 @@ export async function listInspected(
   { only, after, limit }: { only: string | null; after: string; limit: number },
 ): Promise<InspectedEndpoint[]> {
   return tx<InspectedEndpoint[]>`
-    select e.agent_id, e.url, e.failed, e.struggling, j.pending, j.due, j.retryable,
+    select e.agent_id, e.url, e.failed, e.struggling, j.pending, j.due, j.retryable, e.last_error,
+      floor(extract(epoch from e.last_error_at))::float8 as last_error_at,
       coalesce(greatest(extract(epoch from statement_timestamp() - j.oldest), 0), 0)::float8 as oldest_due_seconds
     from webhook.endpoints e
     cross join lateral (

@@ -25,10 +25,14 @@ export interface ClaimedJob extends Occupant {
   readonly traceparent?: string | undefined
 }
 
-/** How an attempt ended. `delivered` and `failed` end the job. `postponed` does not count as an attempt. */
+/**
+ * How an attempt ended. `delivered` and `failed` end the job. `postponed` does not count as an attempt. `error` says why, in words for
+ * the operator.
+ */
 export type Outcome =
-  | { readonly kind: 'delivered' | 'failed' }
-  | { readonly kind: 'retry' | 'postponed'; readonly afterSeconds: number }
+  | { readonly kind: 'delivered' }
+  | { readonly kind: 'failed'; readonly error: string | null }
+  | { readonly kind: 'retry' | 'postponed'; readonly afterSeconds: number; readonly error: string }
 
 export interface Ended {
   readonly job: ClaimedJob
@@ -139,22 +143,23 @@ export function createBegin(database: Database, leaseSeconds: number): Batcher<C
 }
 
 /** Records how attempts ended. Ignores jobs that another worker holds by now or whose configuration is gone. */
-export function createFinish(database: Database): Batcher<Ended, void> {
+export function createEndAttempts(database: Database): Batcher<Ended, void> {
   return createBatcher<Ended, void>({
-    name: 'webhook.finish',
+    name: 'webhook.end-attempts',
     run: async (ended) => {
       const delays = ended.map(({ outcome }) => ('afterSeconds' in outcome ? outcome.afterSeconds : 0))
       await retryOnConflict(() =>
         database.run(
           (sql) => sql`
-            select webhook.finish(
+            select webhook.end_attempts(
               agents => ${ended.map(({ job }) => job.agentId)}::text[],
               configurations => ${ended.map(({ job }) => job.configuration)}::uuid[],
               messages => ${ended.map(({ job }) => job.messageId)}::text[],
               leases => ${ended.map(({ job }) => job.lease)}::uuid[],
               outcomes => ${ended.map(({ outcome }) => outcome.kind)}::text[],
               delays => ${delays}::double precision[],
-              slow => ${ended.map(({ slow }) => Number(slow))}::integer[]::boolean[]
+              slow => ${ended.map(({ slow }) => Number(slow))}::integer[]::boolean[],
+              errors => ${ended.map(({ outcome }) => ('error' in outcome ? outcome.error : null))}::text[]
             )`,
         ),
       )

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import type { Operator } from '../../admin/operator.ts'
 import { nameOrId } from '../../arguments.ts'
 import { UsageError } from '../../io.ts'
+import { time } from '../../output/format.ts'
 import { table } from '../../output/output.ts'
 import { type AdminGroup, agentId, DRY_RUN, operate } from './group.ts'
 
@@ -111,10 +112,11 @@ const LONG_MS = 60_000
 /** A dry run counts at most this many jobs. */
 const DRY_LIMIT = 10_000
 
-const HEAD = ['agent', 'host', 'pending', 'due', 'oldest due', 'failed', 'can be retried', '']
+const HEAD = ['agent', 'host', 'pending', 'due', 'oldest due', 'failed', 'can be retried', 'last error']
 
 function cellsOf(webhook: WebhookJobs): string[] {
   const { agent_id, host, pending, due, oldest_due_seconds, failed, retryable, struggling } = webhook
+  const { last_error, last_error_at } = webhook
   const oldest = due === 0 ? '' : `${oldest_due_seconds.toFixed(0)} s`
   return [
     agent_id,
@@ -124,6 +126,6 @@ function cellsOf(webhook: WebhookJobs): string[] {
     oldest,
     String(failed),
     String(retryable),
-    struggling ? 'the last attempt failed' : '',
+    last_error ? `${time(last_error_at ?? 0)}  ${last_error}` : struggling ? 'slow' : '',
   ]
 }

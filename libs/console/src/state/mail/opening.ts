@@ -1,8 +1,11 @@
 import type { Envelope, Message } from '@svc/contracts/resources.ts'
+import { jcs } from '@svc/envelope/jcs.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { VerificationError } from '@svc/sdk/errors.ts'
+import type { SentPlaintext } from '../../vault/agent-store.ts'
 import type { AgentContext } from '../agent/context.ts'
 import type { People, Person } from '../agent/people.ts'
+import { digestOf } from './digest.ts'
 import type { Outbox } from './outbox.ts'
 
 /** The known content of a message, and the key that vouches for its sender. */
@@ -10,64 +13,90 @@ export type Opened =
   | { readonly kind: 'open'; readonly body: JsonValue; readonly sealed: boolean; readonly trust: Trust }
   /** Sealed by this agent for somebody else, in another browser or program: the text is not here. */
   | { readonly kind: 'elsewhere' }
-  | { readonly kind: 'failed'; readonly reason: 'cannot_open' | 'invalid_signature' }
+  | { readonly kind: 'failed'; readonly reason: Refusal }
 
-type Trust = Person['source'] | 'none'
+export type Trust = Person['source'] | 'none'
+
+/** `changed`: the service shows another envelope under the id of one that this browser sent. */
+type Refusal = 'cannot_open' | 'invalid_signature' | 'addressed_to_another' | 'changed'
+
+/** The list from which a message was read. It decides to whom the message must be addressed (spec 13.5). */
+export type ReadFrom = 'mail' | 'sent' | `board:${string}`
 
 export interface Opener {
-  /** Remembers its answers. They change when a key of the sender becomes known. */
-  open(message: Message): Promise<Opened>
+  /** Says verified only if the message is addressed to its reader. Remembers its answers, by content. */
+  open(message: Message, readFrom: ReadFrom): Promise<Opened>
   /** The answer of an earlier `open`, if it still holds. */
-  peek(message: Message): Opened | undefined
+  peek(message: Message, readFrom: ReadFrom): Opened | undefined
 }
 
 /** Past this the oldest answer is forgotten, so that a long history does not fill the memory. */
 const MAX_KEPT = 12_000
 
-export function createOpener({ client, key }: AgentContext, people: People, outbox: Outbox): Opener {
+export function createOpener({ client, key, name }: AgentContext, people: People, outbox: Outbox): Opener {
   const kept = new Map<string, Opened>()
 
-  /** The key that would be used is part of the name, so a new key gives a new answer. */
-  function nameOf({ envelope }: Message): string {
+  /** Names the content, and everything else that the answer depends on. */
+  function nameOf({ envelope }: Message, readFrom: ReadFrom): string {
     const person = people.known.value.get(envelope.from)
-    const isOwnCopy = textOf(envelope.id) !== undefined
-    return `${envelope.id} ${person?.source ?? 'none'} ${isOwnCopy}`
+    const copy = copyOf(envelope.id)
+    return `${digestOf(envelope)} ${readFrom} ${name.value} ${person?.source ?? 'none'} ${copy?.digest ?? copy !== undefined}`
   }
 
-  function textOf(id: string): { readonly body: unknown } | undefined {
-    return outbox.sent.value.get(id) ?? outbox.pending.value.get(id)
+  /** What this browser sent under the id. */
+  function copyOf(id: string): SentPlaintext | undefined {
+    const sent = outbox.sent.value.get(id)
+    const waiting = outbox.pending.value.get(id)
+    if (sent !== undefined || waiting === undefined) return sent
+    const { envelope, body, composedAtMs } = waiting
+    return { body, to: envelope.to, sentAtMs: composedAtMs, digest: digestOf(envelope) }
   }
 
-  async function open(message: Message): Promise<Opened> {
-    const name = nameOf(message)
+  async function open(message: Message, readFrom: ReadFrom): Promise<Opened> {
+    const name = nameOf(message, readFrom)
     const known = kept.get(name)
     if (known !== undefined) return known
-    const opened = await openNow(message.envelope)
+    const opened = await openNow(message.envelope, readFrom)
     const [oldest] = kept.keys()
     if (oldest !== undefined && kept.size >= MAX_KEPT) kept.delete(oldest)
     kept.set(name, opened)
     return opened
   }
 
-  async function openNow(envelope: Envelope): Promise<Opened> {
+  async function openNow(envelope: Envelope, readFrom: ReadFrom): Promise<Opened> {
     const person = people.known.value.get(envelope.from)
-    const isSealed = 'body_enc' in envelope
-    const copy = textOf(envelope.id)
-    if (isSealed && envelope.from === key.agentId && copy !== undefined) {
-      return { kind: 'open', body: copy.body as JsonValue, sealed: true, trust: 'self' }
-    }
+    const isOwn = envelope.from === key.agentId
+    const copy = copyOf(envelope.id)
+    if (copy !== undefined && !isCopy(envelope, copy)) return { kind: 'failed', reason: 'changed' }
     try {
       const { body, sealed, verified } = await client.open(envelope, {
         sender: person?.pubkey,
         allowUnverified: person === undefined,
+        to: recipientOf(envelope, readFrom),
       })
       return { kind: 'open', body, sealed, trust: verified ? (person?.source ?? 'none') : 'none' }
     } catch (error) {
       if (!(error instanceof VerificationError)) throw error
-      if (error.reason === 'cannot_open' && envelope.from === key.agentId) return { kind: 'elsewhere' }
-      return { kind: 'failed', reason: error.reason === 'cannot_open' ? 'cannot_open' : 'invalid_signature' }
+      if (error.reason === 'addressed_to_another') return { kind: 'failed', reason: error.reason }
+      if (error.reason !== 'cannot_open') return { kind: 'failed', reason: 'invalid_signature' }
+      if (!isOwn || readFrom === 'mail') return { kind: 'failed', reason: 'cannot_open' }
+      // Sealed by this agent for somebody else, who alone can open it.
+      if (copy === undefined) return { kind: 'elsewhere' }
+      return { kind: 'open', body: copy.body as JsonValue, sealed: true, trust: 'self' }
     }
   }
 
-  return { open, peek: (message) => kept.get(nameOf(message)) }
+  /** The own signature covers the recipient of an own message. */
+  function recipientOf({ from, to }: Envelope, readFrom: ReadFrom): string | undefined {
+    if (readFrom === 'sent' && from === key.agentId) return to
+    return readFrom === 'mail' || readFrom === 'sent' ? name.value : readFrom
+  }
+
+  return { open, peek: (message, readFrom) => kept.get(nameOf(message, readFrom)) }
+}
+
+/** Older copies have no digest. */
+function isCopy(envelope: Envelope, { digest, to, body }: SentPlaintext): boolean {
+  if (digest !== undefined) return digest === digestOf(envelope)
+  return envelope.to === to && ('body_enc' in envelope || jcs(envelope.body) === jcs(body))
 }

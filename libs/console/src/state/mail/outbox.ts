@@ -5,6 +5,7 @@ import { ApiError } from '@svc/sdk/errors.ts'
 import type { PendingEnvelope, SentPlaintext } from '../../vault/agent-store.ts'
 import type { AgentContext } from '../agent/context.ts'
 import { explain, isAbort } from '../failures.ts'
+import { digestOf } from './digest.ts'
 
 /** An envelope whose fate is not known: no answer came, or the page was closed before it did. */
 export interface Pending extends PendingEnvelope {
@@ -75,8 +76,9 @@ export function createOutbox({ client, store, ended }: AgentContext): Outbox {
     }
   }
 
-  async function keepText({ id, to }: Envelope, body: unknown, sentAtMs: number): Promise<void> {
-    const text = { body, to, sentAtMs }
+  async function keepText(envelope: Envelope, body: unknown, sentAtMs: number): Promise<void> {
+    const { id, to } = envelope
+    const text = { body, to, sentAtMs, digest: digestOf(envelope) }
     sent.value = new Map(sent.value).set(id, text)
     await store.sent.put(id, text)
   }

@@ -31,7 +31,7 @@ export function filterEntries(entries: readonly Entry[], filter: Filter, sources
     if (wanted === '') return true
     const { id, from } = message.envelope
     const name = sources.people.get(from)?.name ?? ''
-    const opened = sources.opener.peek(message)
+    const opened = sources.opener.peek(message, 'mail')
     const body = opened?.kind === 'open' ? opened.body : bodyOf(message.envelope)
     return [name, from, id, textOf(body)].some((text) => text.toLocaleLowerCase().includes(wanted))
   })

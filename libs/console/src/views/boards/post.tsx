@@ -46,7 +46,7 @@ function Post({ post, root, board, feed, subscribers }: Shared & { post: Message
   const { people } = useWorkspace()
   const [isReplying, setReplying] = useState(false)
   const [showsJson, setShowsJson] = useState(false)
-  const opened = useOpened(post)
+  const opened = useOpened(post, `board:${board.id}`)
   const { id, from } = post.envelope
   const author = nameFor(people.known.value, from)
   return (

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import type { Opened } from '../../state/mail/opening.ts'
+import type { Opened, Trust } from '../../state/mail/opening.ts'
 import { strings } from '../../strings.ts'
 import { Icon, type IconName } from './icon.tsx'
 
@@ -13,14 +13,12 @@ interface BadgeText {
 }
 
 const { badges } = strings
-const TRUST: Record<string, BadgeText> = {
+const TRUST: Record<Trust, BadgeText> = {
   pinned: { text: badges.pinned, hint: badges.pinnedHint, icon: 'pin', tone: 'good' },
   directory: { text: badges.directory, hint: badges.directoryHint, icon: 'check', tone: 'good' },
   self: { text: badges.self, hint: badges.selfHint, icon: 'pen', tone: 'plain' },
   none: { text: badges.none, hint: badges.noneHint, icon: 'question', tone: 'plain' },
 }
-const FAILED: BadgeText = { text: badges.failed, hint: badges.failedHint, icon: 'warning', tone: 'bad' }
-const UNOPENED: BadgeText = { text: badges.unopened, hint: badges.unopenedHint, icon: 'warning', tone: 'bad' }
 const ELSEWHERE: BadgeText = { text: badges.elsewhere, hint: strings.mail.textElsewhere, icon: 'pen', tone: 'plain' }
 
 /** Badges stand outside the box of the text, so a text cannot imitate them. */
@@ -60,6 +58,6 @@ function Badge({ text, hint, icon, tone }: BadgeText): JSX.Element {
 
 function textOf(opened: Opened): BadgeText {
   if (opened.kind === 'elsewhere') return ELSEWHERE
-  if (opened.kind === 'failed') return opened.reason === 'cannot_open' ? UNOPENED : FAILED
-  return TRUST[opened.trust] ?? UNOPENED
+  if (opened.kind === 'failed') return { ...badges.refusals[opened.reason], icon: 'warning', tone: 'bad' }
+  return TRUST[opened.trust]
 }

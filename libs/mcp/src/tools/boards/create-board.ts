@@ -1,11 +1,13 @@
 import { Type } from '@sinclair/typebox'
+import { LIMITS } from '@svc/contracts/limits.ts'
 import { Board, type BoardDetails, type BoardVisibility, type PostingMode } from '@svc/contracts/resources.ts'
 import { AnswerError } from '@svc/sdk/errors.ts'
 import type { Mailbox } from '../../mailbox.ts'
 import { explainError } from '../../output/explain-error.ts'
+import { ToolError } from '../../output/tool-error.ts'
 import { viewBoard } from '../../reading/view-board.ts'
 import { obtainConsent } from '../../send/consent.ts'
-import { budgetLeft, findBudget } from '../../send/deliver.ts'
+import { budgetLeft, findBudget } from '../../send/receipt.ts'
 import { BoardId, BoardView, FenceNonce, isFitting, Receipt, wordOf } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
@@ -81,14 +83,19 @@ function approve({ approvals, log }: Mailbox, boardId: string): void {
   }
 }
 
+/** @throws ToolError `board_limit` if there is none, and no room for it. */
 async function findOwn(
   { client, key }: Mailbox,
   title: string,
   visibility: string,
   signal: AbortSignal,
 ): Promise<BoardDetails | undefined> {
+  let owned = 0
   for await (const board of client.boards({ pageSize: 100, signal })) {
-    if (board.owner === key.agentId && board.title === title && board.visibility === visibility) return board
+    if (board.owner !== key.agentId) continue
+    if (board.title === title && board.visibility === visibility) return board
+    owned += 1
   }
-  return undefined
+  if (owned < LIMITS.boardsPerOwner) return undefined
+  throw new ToolError('board_limit', `you own ${owned} boards, and no agent can own more. Nothing was created.`)
 }

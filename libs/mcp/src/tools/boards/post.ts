@@ -8,7 +8,7 @@ export const post = defineTool({
   name: 'post',
   title: 'Post to a board',
   description:
-    'Posts a message to a board, where others can read it. Costs 1 unit per KiB begun and per subscriber. Choose a message_id. If you are not sure whether the post was sent, call again with that id.',
+    'Posts a message to a board, where others can read it. Costs 1 unit per KiB begun and per subscriber. If you are not sure whether the post was sent, make the same call again: it is not sent twice.',
   reach: 'publish',
   hints: { idempotent: true },
   input: {

@@ -22,7 +22,7 @@ export const readBoard = defineTool({
     const characters = previewCharacters(mailbox, limit)
     const messages = []
     for (const message of page.items) {
-      messages.push(await viewMessage(mailbox, message, { fence, characters }, signal))
+      messages.push(await viewMessage(mailbox, message, { fence, boardId: board_id, characters }, signal))
     }
     return {
       board: viewBoard(mailbox, board, fence),

@@ -1,6 +1,8 @@
 import { Type } from '@sinclair/typebox'
+import { AssignableRole } from '@svc/contracts/resources.ts'
+import { ToolError } from '../../output/tool-error.ts'
 import { obtainConsent } from '../../send/consent.ts'
-import { Board, BoardId, wordLike } from '../schemas.ts'
+import { Board, BoardId } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 /** From then on the agent gets an event for each post of the board. */
@@ -12,15 +14,20 @@ export const subscribe = defineTool({
   reach: 'own',
   hints: { idempotent: true },
   input: { board_id: Board, subscribed: Type.Optional(Type.Boolean({ description: 'Default true' })) },
-  output: { board_id: BoardId, role: wordLike() },
+  output: { board_id: BoardId, role: AssignableRole },
   async run(mailbox, { board_id, subscribed = true }, { asker, signal }) {
-    const { client } = mailbox
+    const { client, key } = mailbox
     if (!subscribed) return { board_id, role: (await client.leave(board_id, { signal })).role }
     const intent = {
       what: `subscribe to the board ${board_id}`,
       reaches: undefined,
       units: 1,
       fingerprint: `subscribe ${board_id}`,
+      check: async () => {
+        const { owner } = await client.board(board_id, { signal })
+        if (owner === key.agentId)
+          throw new ToolError('owner_role', 'you own this board, so you need no other role on it')
+      },
     }
     return mailbox.exclusively(async () => {
       await obtainConsent(mailbox, intent, asker, signal)

@@ -1,6 +1,8 @@
 import { Type } from '@sinclair/typebox'
+import { VoteResult } from '@svc/contracts/resources.ts'
+import { ToolError } from '../../output/tool-error.ts'
 import { obtainConsent } from '../../send/consent.ts'
-import { Id, MessageId, wordLike } from '../schemas.ts'
+import { Id, MessageId } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 /** Votes for a post. Everybody can see the number of votes. */
@@ -12,10 +14,19 @@ export const vote = defineTool({
   reach: 'publish',
   hints: { idempotent: true },
   input: { message_id: Id, vote: Type.Optional(Type.Boolean({ description: 'Default true' })) },
-  output: { message_id: MessageId, status: wordLike(), votes: Type.Integer() },
+  output: { message_id: MessageId, status: VoteResult.properties.status, votes: Type.Integer() },
   async run(mailbox, { message_id, vote: isFor = true }, { asker, signal }) {
-    const { client } = mailbox
-    const intent = { what: `vote for ${message_id}`, reaches: undefined, units: 1, fingerprint: `vote ${message_id}` }
+    const { client, key } = mailbox
+    const intent = {
+      what: `vote for the post "${message_id}"`,
+      reaches: undefined,
+      units: 1,
+      fingerprint: `vote ${message_id}`,
+      check: async () => {
+        const { envelope } = await client.message(message_id, { signal })
+        if (envelope.from === key.agentId) throw new ToolError('own_post', 'you cannot vote for your own post')
+      },
+    }
     const { status } = await mailbox.exclusively(async () => {
       if (!isFor) return client.removeVote(message_id, { signal })
       await obtainConsent(mailbox, intent, asker, signal)

@@ -1,6 +1,9 @@
+import { ContactState } from '@svc/contracts/resources.ts'
+import { ToolError } from '../../output/tool-error.ts'
+import { nameOf } from '../../reading/view.ts'
 import { obtainConsent } from '../../send/consent.ts'
-import { contactState } from '../../send/contacts.ts'
-import { AgentId, AgentName, NameOrId, orNull, wordLike } from '../schemas.ts'
+import { isAccepted } from '../../send/contacts.ts'
+import { AgentId, FenceNonce, NameOrId, OtherName } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 import { resolveAgent } from './resolve.ts'
 
@@ -13,23 +16,24 @@ export const acceptContact = defineTool({
   reach: 'trust',
   hints: { idempotent: true },
   input: { agent: NameOrId },
-  output: { agent_id: AgentId, name: orNull(AgentName), contact: wordLike() },
-  async run(mailbox, args, { asker, signal }) {
-    const { client, unread } = mailbox
-    const { agentId, name } = await resolveAgent(mailbox.senders, args.agent, signal)
-    if ((await contactState(client, agentId, signal)) !== 'accepted') {
+  output: { agent_id: AgentId, name: OtherName, fence: FenceNonce, contact: ContactState },
+  async run(mailbox, args, { asker, fence, signal }) {
+    const { client, key, senders, unread } = mailbox
+    const agent = await resolveAgent(senders, args.agent, signal)
+    const { agentId, name } = agent
+    if (agentId === key.agentId) throw new ToolError('own_agent', 'this is your own agent, which needs no contact')
+    await mailbox.exclusively(async () => {
+      if (await isAccepted(client, agentId, signal)) return
       const intent = {
-        what: `accept ${name ?? agentId} as a contact`,
+        what: `accept ${name === null ? agentId : `"${name}"`} as a contact`,
         reaches: { id: agentId, why: 'from then on the two agents write to each other without asking you' },
         units: 1,
         fingerprint: `accept ${agentId}`,
       }
-      await mailbox.exclusively(async () => {
-        await obtainConsent(mailbox, intent, asker, signal)
-        await client.setContact(agentId, 'accepted', { signal })
-      }, signal)
+      await obtainConsent(mailbox, intent, asker, signal)
+      await client.setContact(agentId, 'accepted', { signal })
       unread.forget()
-    }
-    return { agent_id: agentId, name, contact: 'accepted' }
+    }, signal)
+    return { agent_id: agentId, name: nameOf(agent, fence), fence: fence.nonce, contact: 'accepted' as const }
   },
 })

@@ -1,4 +1,6 @@
-import { AgentId, AgentName, NameOrId, orNull, wordLike } from '../schemas.ts'
+import { ContactState } from '@svc/contracts/resources.ts'
+import { nameOf } from '../../reading/view.ts'
+import { AgentId, FenceNonce, NameOrId, OtherName } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 import { resolveAgent } from './resolve.ts'
 
@@ -10,10 +12,10 @@ export const blockContact = defineTool({
   reach: 'own',
   hints: { destructive: true, idempotent: true },
   input: { agent: NameOrId },
-  output: { agent_id: AgentId, name: orNull(AgentName), contact: wordLike() },
-  async run({ client, senders }, args, { signal }) {
-    const { agentId, name } = await resolveAgent(senders, args.agent, signal)
-    const { state } = await client.setContact(agentId, 'blocked', { signal })
-    return { agent_id: agentId, name, contact: state }
+  output: { agent_id: AgentId, name: OtherName, fence: FenceNonce, contact: ContactState },
+  async run({ client, senders }, args, { fence, signal }) {
+    const agent = await resolveAgent(senders, args.agent, signal)
+    const { state } = await client.setContact(agent.agentId, 'blocked', { signal })
+    return { agent_id: agent.agentId, name: nameOf(agent, fence), fence: fence.nonce, contact: state }
   },
 })

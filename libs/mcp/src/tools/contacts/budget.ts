@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { timeOf } from '../../reading/time.ts'
-import { budgetLeft } from '../../send/deliver.ts'
+import { budgetLeft } from '../../send/receipt.ts'
 import { orNull, Time } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 

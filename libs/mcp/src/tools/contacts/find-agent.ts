@@ -1,8 +1,9 @@
 import { Type } from '@sinclair/typebox'
 import { isAgentName } from '@svc/contracts/ids.ts'
+import { ContactState } from '@svc/contracts/resources.ts'
 import { ToolError } from '../../output/tool-error.ts'
 import { contactState } from '../../send/contacts.ts'
-import { AgentId, AgentName, Name, orNull, PublicKey, wordLike } from '../schemas.ts'
+import { AgentId, AgentName, described, FencedName, FenceNonce, Name, orNull, PublicKey, wordLike } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 const SUGGESTIONS = 10
@@ -24,10 +25,11 @@ export const findAgent = defineTool({
       wordLike('pinned: this key was stored at first use of the name, or the person you work for configured it'),
     ),
     revoked: Type.Boolean(),
-    contact: orNull(wordLike('State of the agent in your contacts: accepted, blocked or none')),
-    similar_names: Type.Array(AgentName),
+    contact: orNull(described(ContactState, 'State of the agent in your contacts')),
+    similar_names: Type.Array(FencedName),
+    fence: FenceNonce,
   },
-  async run({ client, senders }, { name }, { signal }) {
+  async run({ client, senders }, { name }, { fence, signal }) {
     try {
       const { agent, known } = await senders.check(name, signal)
       return {
@@ -39,6 +41,7 @@ export const findAgent = defineTool({
         revoked: agent.revoked,
         contact: await contactState(client, agent.agent_id, signal),
         similar_names: [],
+        fence: fence.nonce,
       }
     } catch (error) {
       if (!(error instanceof ToolError) || error.code !== 'unknown_agent') throw error
@@ -54,7 +57,8 @@ export const findAgent = defineTool({
         key_known_by: null,
         revoked: false,
         contact: null,
-        similar_names: similar,
+        similar_names: similar.map(fence.line),
+        fence: fence.nonce,
       }
     }
   },

@@ -1,13 +1,13 @@
 import { isAgentId } from '@svc/svc1/agent-id.ts'
-import type { Senders } from '../../reading/senders.ts'
+import type { KnownAgent, Senders } from '../../reading/senders.ts'
 
-/** The agent id, and the name if it is known, for a name or an id. A name is looked up, and its key is pinned. */
+/** The agent with a name or an id. Its name is null if it is not known. A name is looked up, and its key is pinned. */
 export async function resolveAgent(
   senders: Senders,
   who: string,
   signal: AbortSignal,
-): Promise<{ agentId: string; name: string | null }> {
+): Promise<Pick<KnownAgent, 'agentId'> & { name: string | null; source?: KnownAgent['source'] }> {
   // A name has at most 32 characters. An agent id has more, except for one in 10^14.
-  if (isAgentId(who)) return { agentId: who, name: (await senders.ofAgent(who, signal))?.name ?? null }
+  if (isAgentId(who)) return (await senders.ofAgent(who, signal)) ?? { agentId: who, name: null }
   return senders.ofName(who, signal)
 }

@@ -1,5 +1,7 @@
 import { Type } from '@sinclair/typebox'
-import { Address, AgentId, AgentName, PublicKey, wordLike } from '../schemas.ts'
+import { InboxPolicy } from '@svc/contracts/resources.ts'
+import { AnswerError } from '@svc/sdk/errors.ts'
+import { Address, AgentId, AgentName, described, PublicKey, wordLike } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 /** Shows the identity of this agent, and what this server lets it do. */
@@ -14,14 +16,17 @@ export const whoami = defineTool({
     address: Address,
     agent_id: AgentId,
     public_key: PublicKey,
-    inbox_policy: wordLike('What happens to messages of agents that you have not accepted'),
+    inbox_policy: described(InboxPolicy, 'What happens to messages of agents that you have not accepted'),
     discoverable: Type.Boolean(),
     modes: Type.Array(Type.String()),
     max_units_per_call: Type.Integer({ description: 'If a call may cost more, the person you work for is asked' }),
     listens_by: wordLike('idle, stream, poll, or shared with another process'),
   },
-  async run({ client, key, policy, watcher }, _args, { signal }) {
+  async run({ client, key, name, policy, watcher }, _args, { signal }) {
     const { agent, address, inbox_policy, discoverable } = await client.me({ signal })
+    if (agent.name !== name || address !== `${name}@${await client.authority({ signal })}`) {
+      throw new AnswerError('the answer is not about this agent')
+    }
     const modes = [
       ...(policy.readOnly ? ['read-only'] : []),
       ...(policy.contactsOnly ? ['contacts-only'] : []),

@@ -19,12 +19,13 @@ export const readThread = defineTool({
     const { envelope, lane } = await client.message(message_id, { signal })
     const threadId = envelope.thread_id ?? envelope.id
     const options = { threadId, pageSize: limit, after: cursor, signal }
-    const listing = lane === 'board' ? client.feed(envelope.to.slice('board:'.length), options) : client.export(options)
+    const boardId = lane === 'board' ? envelope.to.slice('board:'.length) : undefined
+    const listing = boardId === undefined ? client.export(options) : client.feed(boardId, options)
     const page = await listing.page()
     const characters = previewCharacters(mailbox, limit)
     const messages = []
     for (const message of page.items) {
-      messages.push(await viewMessage(mailbox, message, { fence, characters }, signal))
+      messages.push(await viewMessage(mailbox, message, { fence, boardId, characters }, signal))
     }
     return { thread_id: threadId, messages, fence: fence.nonce, next_cursor: page.next === '' ? null : page.next }
   },

@@ -32,6 +32,9 @@ export const reply = defineTool({
     if (problem === 'invalid_signature') {
       throw new ToolError('invalid_signature', 'the sender did not sign this message, so do not answer it')
     }
+    if (problem === 'addressed_to_another') {
+      throw new ToolError('addressed_to_another', 'the sender did not write this message to you, so do not answer it')
+    }
     // `lane` is not signed, but `to` is.
     const isPost = envelope.to.startsWith(BOARD)
     const outgoing: Outgoing = {

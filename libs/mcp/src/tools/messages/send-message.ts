@@ -8,7 +8,7 @@ export const sendMessage = defineTool({
   name: 'send_message',
   title: 'Send a message',
   description:
-    'Sends a message to an agent by its name. By default it is sealed: encrypted so that only the recipient can read it. Choose a message_id. If you are not sure whether the message was sent, call again with that id: the same id with the same content is never sent twice.',
+    'Sends a message to an agent by its name. By default it is sealed: encrypted so that only the recipient can read it. If you are not sure whether the message was sent, make the same call again: it is not sent twice.',
   reach: 'send',
   hints: { idempotent: true },
   input: {
@@ -18,7 +18,7 @@ export const sendMessage = defineTool({
     sealed: Type.Optional(Type.Boolean({ description: 'Default true' })),
     type: Type.Optional(MessageType),
     reply_to: Type.Optional(Id),
-    thread_id: Type.Optional(Type.String({ description: 'Id of the first message of a conversation with this agent' })),
+    thread_id: Type.Optional({ ...Id, description: 'Id of the first message of a conversation with this agent' }),
     ttl_seconds: Type.Optional(Type.Integer({ minimum: 1, description: 'The message expires after this time' })),
   },
   output: Receipt,

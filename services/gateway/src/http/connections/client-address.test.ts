@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type AddressRange, clientAddress, parseAddressRange, rateKey } from './client-address.ts'
+import { type AddressRange, clientAddress, type Doubt, parseAddressRange, rateKey } from './client-address.ts'
 
 function ranges(...texts: string[]): AddressRange[] {
   return texts.map((text) => {
@@ -34,9 +34,35 @@ describe('spec 3.16: the peer, or the validated client address behind configured
     ['a proxy configured in IPv6 form', PROXY, '203.0.113.9', ['::ffff:10.0.0.0/104'], '203.0.113.9'],
     ['IPv6 proxies by block', '2001:db8:1::1', '203.0.113.9', ['2001:db8:1::/48'], '203.0.113.9'],
     ['an address outside the block', '2001:db8:2::1', '203.0.113.9', ['2001:db8:1::/48'], '2001:db8:2::1'],
+    ['spaces and tabs around an entry', PROXY, ' \t203.0.113.9 \t', [PROXY], '203.0.113.9'],
+    ['an IPv4 address mapped into IPv6, with a port', PROXY, '[::ffff:203.0.113.9]:80', [PROXY], '::ffff:203.0.113.9'],
+    ['IPv6 in brackets without a port', PROXY, '[2001:db8::9]', [PROXY], '2001:db8::9'],
+    ['a proxy that does not know its client', PROXY, '203.0.113.9, unknown', [PROXY], PROXY],
+    ['a proxy whose client came over a Unix socket', PROXY, '203.0.113.9, unix:', [PROXY], PROXY],
+    ['an element of RFC 7239', PROXY, '198.51.100.1, for=203.0.113.9', [PROXY], PROXY],
+    ['quotation marks', PROXY, '"203.0.113.9"', [PROXY], PROXY],
+    ['a port that is no number', PROXY, '203.0.113.9:http', [PROXY], PROXY],
+    ['an empty header', PROXY, '', [PROXY], PROXY],
     ['an IPv4 block contains no IPv6 address', '2001:db8::1', '203.0.113.9', ['0.0.0.0/0'], '2001:db8::1'],
   ])('%s', (_, peer, forwardedFor, trusted, client) => {
-    expect(clientAddress(peer, forwardedFor, ranges(...trusted))).toBe(client)
+    expect(clientAddress(peer, forwardedFor, ranges(...trusted)).address).toBe(client)
+  })
+
+  test.each<[string, string, string | undefined, Doubt | undefined]>([
+    ['a client with a public address', PROXY, '203.0.113.9', undefined],
+    ['a client without proxies', '203.0.113.9', undefined, undefined],
+    ['a header that a client without proxies invents', '203.0.113.9', '198.51.100.1', undefined],
+    ['two trusted proxies', PROXY, '203.0.113.9, 10.0.0.1', undefined],
+    ['a proxy that sets no header', PROXY, undefined, 'absent'],
+    ['a proxy that does not know its client', PROXY, 'unknown', 'unreadable'],
+    ['a proxy before the trusted one', PROXY, '203.0.113.9, 10.0.0.2', 'private'],
+    ['a proxy of the same machine', PROXY, '::1', 'private'],
+    ['a proxy before the trusted one, in IPv6', PROXY, '2001:db8::9, fd00::2', 'private'],
+    ['a proxy with a public address, or a client that invents', PROXY, '198.51.100.1, 203.0.113.9', 'longer'],
+    ['a proxy that is not trusted', '10.0.0.2', '203.0.113.9', 'untrusted'],
+    ['a proxy that is not trusted, mapped into IPv6', '::ffff:10.0.0.2', '203.0.113.9', 'untrusted'],
+  ])('what can be noticed: %s', (_, peer, forwardedFor, doubt) => {
+    expect(clientAddress(peer, forwardedFor, ranges(PROXY)).doubt).toBe(doubt)
   })
 
   test('property: no header of a client makes the gateway take an address that the client chose', () => {
@@ -45,7 +71,7 @@ describe('spec 3.16: the peer, or the validated client address behind configured
       fc.property(written, fc.ipV4(), (entries, client) => {
         fc.pre(!client.startsWith('10.'))
         const header = [...entries, client].join(', ')
-        expect(clientAddress(PROXY, header, ranges('10.0.0.0/8'))).toBe(client)
+        expect(clientAddress(PROXY, header, ranges('10.0.0.0/8')).address).toBe(client)
       }),
     )
   })

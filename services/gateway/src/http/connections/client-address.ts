@@ -7,10 +7,30 @@ export interface AddressRange {
   readonly bits: number
 }
 
+/** The address that a request counts for. */
+interface ClientAddress {
+  readonly address: string
+  /** Set if the address is probably not the client's. */
+  readonly doubt?: Doubt
+}
+
+/**
+ * Why a client's address may be wrong:
+ * - `absent`: a trusted proxy sent no `X-Forwarded-For`;
+ * - `unreadable`: a trusted proxy forwarded something that is not an address;
+ * - `private`: a trusted proxy forwarded a private address that is not a trusted proxy's;
+ * - `longer`: the header has more entries, so the client may be a proxy;
+ * - `untrusted`: a peer with a private address forwards, but is not trusted.
+ */
+export type Doubt = 'absent' | 'unreadable' | 'private' | 'longer' | 'untrusted'
+
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
 /** Leading bits that identify an IPv6 client. A client usually gets a whole /64 (spec 3.16; ADR 22). */
 const IPV6_CLIENT_BITS = 64
+
+/** Kinds of addresses that no client on the internet has. */
+const PRIVATE: ReadonlySet<string> = new Set(['private', 'loopback', 'linkLocal', 'uniqueLocal', 'carrierGradeNat'])
 
 /** Parses an address or a CIDR block in its usual notation. @returns undefined for anything else. */
 export function parseAddressRange(text: string): AddressRange | undefined {
@@ -34,19 +54,24 @@ export function clientAddress(
   peer: string,
   forwardedFor: string | undefined,
   trusted: readonly AddressRange[],
-): string {
-  let client = peer
-  let isProxy = isTrusted(parseAddress(peer), trusted)
-  if (forwardedFor === undefined) return client
-  for (const entry of forwardedFor.split(',').reverse()) {
-    if (!isProxy) return client
-    const host = hostOf(entry.trim())
-    const address = parseAddress(host)
-    if (address === undefined) return client
-    client = host
-    isProxy = isTrusted(address, trusted)
+): ClientAddress {
+  const parsed = parseAddress(peer)
+  if (!isTrusted(parsed, trusted)) {
+    return forwardedFor !== undefined && isPrivate(parsed) ? { address: peer, doubt: 'untrusted' } : { address: peer }
   }
-  return client
+  if (forwardedFor === undefined) return { address: peer, doubt: 'absent' }
+  const entries = forwardedFor.split(',')
+  let address = peer
+  for (let left = entries.length - 1; left >= 0; left -= 1) {
+    const host = hostOf(entries[left]?.trim() ?? '')
+    const entry = parseAddress(host)
+    if (entry === undefined) return { address, doubt: 'unreadable' }
+    address = host
+    if (isTrusted(entry, trusted)) continue
+    if (isPrivate(entry)) return { address, doubt: 'private' }
+    return left > 0 ? { address, doubt: 'longer' } : { address }
+  }
+  return { address }
 }
 
 /** Whether a peer is a proxy whose `X-Forwarded-For` is trusted. */
@@ -65,6 +90,10 @@ export function rateKey(address: string): string {
 function isTrusted(address: Address | undefined, trusted: readonly AddressRange[]): boolean {
   if (address === undefined) return false
   return trusted.some((range) => range.address.kind() === address.kind() && contains(range, address))
+}
+
+function isPrivate(address: Address | undefined): boolean {
+  return address !== undefined && PRIVATE.has(address.range())
 }
 
 function contains({ address: first, bits }: AddressRange, address: Address): boolean {

@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net'
-import { LRUCache } from 'lru-cache'
 import { httpClosed } from '../../metrics.ts'
 import type { Clients } from './client.ts'
+import { connectionOf } from './connection.ts'
 import { createCrowd } from './crowd.ts'
 
 /** The limit for all clients together; each connection takes about 15 KB. */
 export const MAX_CONNECTIONS = 10_000
 
-export interface ConnectionLimits {
+interface ConnectionLimits {
   readonly clients: Clients
   /** Maximum for one client address. Connections of trusted proxies do not count. */
   readonly maxConnectionsPerClient: number
@@ -15,45 +15,32 @@ export interface ConnectionLimits {
   readonly maxConnections?: number
 }
 
-interface ConnectionRoom {
+export interface ConnectionRoom {
   /** Adds a new connection. If there is no room, closes an idle or slow connection, or else the new one. */
   enter(socket: Socket): void
-  /** Call this when a request on the connection has begun or ended. */
+  /** Call this when a request on the connection has begun or ended, or while its client reads an answer or a stream. */
   touch(socket: Socket): void
-  /**
-   * Expels a client that has cost this process much more than its rate admits. Closes its other connections and lets it open no
-   * new one for `EXPELLED_MS`, because the bytes of a connection are read and parsed before any request can be refused. The
-   * caller closes the connection itself. Does nothing for a trusted proxy, because its connections carry requests of many clients.
-   */
-  expel(socket: Socket): void
+  /** The other connections of the same client; none for a trusted proxy, because its connections carry requests of many clients. */
+  neighboursOf(socket: Socket): readonly Socket[]
 }
-
-const EXPELLED_MS = 2_000
-/** Maximum number of expelled clients. Past that, the one expelled first may come back. */
-const MAX_EXPELLED = 10_000
 
 /**
  * Node's own limit closes the newest connection, so a flood of idle connections would keep all other clients out. This
  * room closes the longest idle connection of one client instead. If a client exceeds its own limit, it is that client.
  * If all clients together exceed the common limit, it is the client with the most idle connections.
- * @param isBusy whether a connection has a request that arrived whole and has no answer yet. A slow upload does not protect it.
+ * A connection whose request waits for its answer is never closed.
  */
-export function createConnectionRoom(
-  { clients, maxConnectionsPerClient, maxConnections = MAX_CONNECTIONS }: ConnectionLimits,
-  isBusy: (socket: Socket) => boolean,
-): ConnectionRoom {
-  const crowd = createCrowd(isBusy)
+export function createConnectionRoom({
+  clients,
+  maxConnectionsPerClient,
+  maxConnections = MAX_CONNECTIONS,
+}: ConnectionLimits): ConnectionRoom {
+  const crowd = createCrowd<Socket>((socket) => connectionOf(socket).isBusy)
   const proxies = new Set<Socket>()
-  const expelled = new LRUCache<string, true>({ max: MAX_EXPELLED, ttl: EXPELLED_MS })
 
   return {
     enter(socket) {
       const client = clients.ofConnection(socket)
-      if (client !== undefined && expelled.size > 0 && expelled.has(client)) {
-        httpClosed.add({ reason: 'expelled' })
-        socket.destroy()
-        return
-      }
       if (client === undefined) proxies.add(socket)
       else crowd.add(client, socket)
       socket.once('close', () => leave(socket))
@@ -63,16 +50,14 @@ export function createConnectionRoom(
       if (crowd.size + proxies.size > maxConnections) close(crowd.longestIdle() ?? socket)
     },
     touch: (socket) => crowd.touch(socket),
-    expel(socket) {
+    neighboursOf(socket) {
       const client = clients.ofConnection(socket)
-      if (client === undefined) return
-      expelled.set(client, true)
-      for (const other of crowd.membersOf(client)) if (other !== socket) close(other, 'expelled')
+      return client === undefined ? [] : crowd.membersOf(client).filter((other) => other !== socket)
     },
   }
 
-  function close(socket: Socket, reason = 'crowded'): void {
-    httpClosed.add({ reason })
+  function close(socket: Socket): void {
+    httpClosed.add({ reason: 'crowded' })
     leave(socket)
     socket.destroy()
   }

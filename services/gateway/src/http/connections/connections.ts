@@ -1,44 +1,36 @@
 /**
- * Handles everything on a connection besides ordinary requests: broken HTTP, slow clients, CONNECT, `Expect`. Errors get an
- * answer in the error format of the API, after the answers to earlier requests on the same connection.
+ * Handles everything on a connection besides ordinary requests: pipelines, broken HTTP, slow clients, CONNECT, `Expect`. Errors
+ * get an answer in the error format of the API, after the answers to earlier requests on the same connection.
  */
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { LIMITS } from '@svc/contracts/limits.ts'
-import { httpClosed, httpRefused } from '../../metrics.ts'
-import type { Backpressure } from './backpressure.ts'
-import { type ConnectionLimits, createConnectionRoom } from './connection-limits.ts'
-import { stopParsing, watchPieces } from './parsing.ts'
-import { closeWith, faultOf, invalid, type ParserError, reasonOf } from './refusals.ts'
+import { httpRefused } from '../../metrics.ts'
+import type { Bodies } from '../body.ts'
+import type { Clients } from './client.ts'
+import { connectionOf } from './connection.ts'
+import type { ConnectionRoom } from './connection-limits.ts'
+import { Pipelines } from './pipelines.ts'
+import type { Reading } from './reading.ts'
+import { closeWith, faultOf, type ParserError, reasonOf } from './refusals.ts'
 import type { ServerLimits } from './server-limits.ts'
 
-/** Headers of one request. Node silently drops headers past this number, so pipeline.ts refuses a request that reaches it. */
+/** A request must have fewer headers than this (pipeline.ts). */
 export const MAX_HEADERS = 128
 
-/**
- * Maximum number of requests of one connection that have no answer yet. Node may read a thousand short requests at once. They
- * are processed one at a time, and the others take memory while they wait.
- */
-export const MAX_PIPELINED = 16
-/** Maximum number of requests, over all connections, that wait for the answer to the previous request on their connection. */
-const MAX_PIPELINED_IN_ALL = 4_096
-
-interface Connection {
-  /** Responses that are not completely sent. */
-  readonly open: Set<ServerResponse>
-  /** Each starts one pipelined request. These run one after another, so that pipelining does not give a client a larger share. */
-  readonly waiting: (() => void)[]
-  /** Number of requests whose head was read. */
-  heads: number
-  broken: boolean
+export interface ConnectionGuards {
+  readonly clients: Clients
+  readonly room: ConnectionRoom
+  readonly reading: Reading
+  readonly bodies: Bodies
+  /** Counts a request that gets no other answer than that of its connection. @returns as `RateLimiter.take`. */
+  readonly count: (request: IncomingMessage) => number | Promise<number>
 }
 
-interface HttpServerOptions {
+interface HttpServerOptions extends ConnectionGuards {
   readonly limits: ServerLimits
-  readonly connectionLimits: ConnectionLimits
-  readonly backpressure: Backpressure
   /** Handles every well-formed request. */
   readonly handle: RequestListener
 }
@@ -47,70 +39,49 @@ interface HttpServerOptions {
 export function createHttpServer({ limits, handle, ...guards }: HttpServerOptions): Server {
   const server = createServer({ ...limits, requireHostHeader: false })
   server.setTimeout(limits.connectionTimeout)
-  server.maxHeadersCount = MAX_HEADERS
-  watch(server, guards, handle)
+  handleRequests(server, guards, handle)
+  handleFaults(server, guards, limits)
   return server
 }
 
-type Guards = Pick<HttpServerOptions, 'connectionLimits' | 'backpressure'>
-
-function watch(server: Server, { connectionLimits, backpressure }: Guards, handle: RequestListener): void {
-  const connections = new WeakMap<Duplex, Connection>()
-  const room = createConnectionRoom(connectionLimits, (socket) =>
-    [...connectionOf(connections, socket).open].some(({ req }) => req.complete),
-  )
-  let waiting = 0
-
+function handleRequests(
+  server: Server,
+  { clients, room, reading, bodies, count }: ConnectionGuards,
+  handle: RequestListener,
+): void {
+  const onDropped = (request: IncomingMessage): void => {
+    bodies.release(request)
+    void count(request)
+  }
+  const pipelines = new Pipelines({ clients, reading, onDropped })
+  // Node silently drops headers past this number. Those of a trusted proxy are kept, because its last header may name the client
+  // whose rate counts. Other clients may leave their heads unfinished, and each header takes memory.
+  server.prependListener('connection', (socket) => {
+    server.maxHeadersCount = clients.ofConnection(socket) === undefined ? 0 : MAX_HEADERS
+  })
   server.on('connection', (socket) => {
     room.enter(socket)
-    backpressure.enter(socket)
-    socket.once('close', () => {
-      waiting -= connectionOf(connections, socket).waiting.splice(0).length
-    })
+    socket.once('close', () => pipelines.drop(socket))
   })
   server.on('request', (request, response) => {
     const { socket } = request
-    const connection = connectionOf(connections, socket)
+    if (socket.destroyed) {
+      void count(request) // Node parses the rest of what it has read even if the connection is closed
+      return
+    }
+    const connection = connectionOf(socket)
     connection.heads += 1
     connection.open.add(response)
     room.touch(socket)
-    backpressure.note(socket)
+    bodies.begin(request)
     response.once('close', () => {
       connection.open.delete(response)
+      bodies.release(request)
       room.touch(socket)
-      const next = socket.destroyed ? undefined : connection.waiting.shift()
-      if (next === undefined) return
-      waiting -= 1
-      next()
+      pipelines.beginNext(socket)
     })
-    const isPipelined = connection.open.size > 1
-    if (isPipelined && (connection.open.size > MAX_PIPELINED || waiting >= MAX_PIPELINED_IN_ALL)) {
-      httpClosed.add({ reason: 'pipelined' })
-      stopParsing(socket)
-      room.expel(socket)
-      socket.resetAndDestroy()
-      return
-    }
-    watchPieces(request, () => {
-      httpRefused.add({ reason: 'scattered' })
-      stopParsing(socket)
-      room.expel(socket)
-      void refuseConnection(connection, socket, invalid('the body comes in too many small pieces'))
-    })
-    if (!isPipelined) handle(request, response)
-    else {
-      waiting += 1
-      connection.waiting.push(() => handle(request, response))
-    }
-  })
-  server.on('clientError', (error: ParserError, socket) => {
-    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') refuseIfLate(connectionOf(connections, socket), socket, error)
-    else refuse(connectionOf(connections, socket), socket, error)
-  })
-  // No path supports CONNECT.
-  server.on('connect', (_request, socket) => {
-    httpRefused.add({ reason: 'connect' })
-    void refuseConnection(connectionOf(connections, socket), socket, new ServiceError('not_found'))
+    if (connection.open.size === 1) handle(request, response)
+    else pipelines.add(socket, request, () => handle(request, response))
   })
   // Node would answer both kinds of `Expect` itself. Send no 100 Continue if the declared length is over the limit.
   server.on('checkContinue', (request, response) => {
@@ -120,45 +91,53 @@ function watch(server: Server, { connectionLimits, backpressure }: Guards, handl
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
 }
 
-function connectionOf(connections: WeakMap<Duplex, Connection>, socket: Duplex): Connection {
-  let connection = connections.get(socket)
-  if (connection === undefined) {
-    connection = { open: new Set(), waiting: [], heads: 0, broken: false }
-    connections.set(socket, connection)
-  }
-  return connection
-}
-
-function refuse(connection: Connection, socket: Duplex, error: ParserError): void {
-  httpRefused.add({ reason: reasonOf(error) })
-  void refuseConnection(connection, socket, faultOf(error))
-}
-
-/**
- * Node checks its timers before it reads the sockets. So if this process stalled, a request may have arrived in time and lie
- * unread. Check again after one turn of the event loop, and refuse the request only if it is still incomplete.
- */
-function refuseIfLate(connection: Connection, socket: Duplex, error: ParserError): void {
-  const headsBefore = connection.heads
-  const wasBodyOpen = hasOpenBody(connection)
-  setImmediate(() => {
-    const hasArrived = (connection.heads > headsBefore || wasBodyOpen) && !hasOpenBody(connection)
-    if (hasArrived) return
-    // A client that has sent nothing expects no answer, and would take ours as the answer to its next request.
-    if (socket instanceof Socket && socket.bytesRead === 0) socket.destroy()
-    else refuse(connection, socket, error)
+function handleFaults(server: Server, { reading, count }: ConnectionGuards, { headersTimeout }: ServerLimits): void {
+  server.on('clientError', (error: ParserError, socket) => {
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') refuseIfLate(socket, error)
+    else refuse(socket, error)
   })
+  // No path supports CONNECT.
+  server.on('connect', async (request, socket) => {
+    httpRefused.add({ reason: 'connect' })
+    socket.on('error', () => {}) // it has no other listener, and a reset must not crash the process
+    const retryAfterSeconds = await count(request)
+    void refuseConnection(
+      socket,
+      retryAfterSeconds > 0 ? new ServiceError('rate_limited', { retryAfterSeconds }) : new ServiceError('not_found'),
+    )
+  })
+
+  /**
+   * Node checks its timers before it reads the sockets. So if this process stalled, a request may have arrived in time and lie
+   * unread. Check again after one turn of the event loop, and refuse the request only if it is still incomplete. If this process
+   * has not read the connection, its client gets the time once more.
+   */
+  function refuseIfLate(socket: Duplex, error: ParserError): void {
+    const connection = connectionOf(socket)
+    const { heads: headsBefore, hasOpenBody: wasBodyOpen } = connection
+    setImmediate(check)
+
+    function check(): void {
+      const hasArrived = (connection.heads > headsBefore || wasBodyOpen) && !connection.hasOpenBody
+      if (hasArrived || socket.destroyed) return
+      if (socket instanceof Socket && reading.isPaused(socket)) setTimeout(check, headersTimeout).unref()
+      // A client that has sent nothing expects no answer, and would take ours as the answer to its next request.
+      else if (socket instanceof Socket && socket.bytesRead === 0) socket.destroy()
+      else refuse(socket, error)
+    }
+  }
 }
 
-function hasOpenBody({ open }: Connection): boolean {
-  return [...open].some(({ req }) => !req.complete)
+function refuse(socket: Duplex, error: ParserError): void {
+  httpRefused.add({ reason: reasonOf(error) })
+  void refuseConnection(socket, faultOf(error))
 }
 
-async function refuseConnection(connection: Connection, socket: Duplex, fault: ServiceError): Promise<void> {
-  if (connection.broken) return
-  connection.broken = true
+async function refuseConnection(socket: Duplex, fault: ServiceError): Promise<void> {
+  const connection = connectionOf(socket)
+  if (connection.isBroken) return
+  connection.isBroken = true
   socket.pause()
-  socket.on('error', () => {}) // the socket of a CONNECT has no other listener, and a reset must not crash the process
   if ([...connection.open].some(({ headersSent, req }) => headersSent && !req.complete)) {
     socket.destroy() // the request already has its answer, see answerUnread in refusals.ts
     return

@@ -3,7 +3,7 @@ import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { newTraceparent, requestIdOf } from '@svc/telemetry/trace.ts'
-import type { Answer } from '../answer.ts'
+import type { TextAnswer } from '../answer.ts'
 import { errorAnswer } from '../errors.ts'
 import { SERVER_LIMITS } from './server-limits.ts'
 
@@ -23,7 +23,7 @@ export interface ParserError extends Error {
 /** Writes an answer to a request whose body will not be read, and closes the connection. */
 export function answerUnread(
   response: ServerResponse,
-  { status, text }: Answer,
+  { status, text }: TextAnswer,
   headers: Record<string, string>,
 ): void {
   response.writeHead(status, { ...headers, connection: 'close', 'content-length': Buffer.byteLength(text) })
@@ -39,7 +39,7 @@ export function closeWith(socket: Duplex, fault: ServiceError): void {
     socket.destroy()
     return
   }
-  const { status, text } = errorAnswer(fault)
+  const { status, text, headers = {} } = errorAnswer(fault)
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     `date: ${new Date().toUTCString()}`,
@@ -48,6 +48,7 @@ export function closeWith(socket: Duplex, fault: ServiceError): void {
     `x-request-id: ${requestIdOf(newTraceparent())}`,
     'cache-control: no-store',
     'connection: close',
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${text}`)
   const timer = setTimeout(() => socket.destroy(), LINGER_MS)
@@ -90,6 +91,6 @@ function isRequestLine({ rawPacket, bytesParsed = 0 }: ParserError): boolean {
   return /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,40} \S+ HTTP\/1\.[01]\r?\n/.test(line)
 }
 
-export function invalid(detail: string): ServiceError {
+function invalid(detail: string): ServiceError {
   return new ServiceError('invalid_request', { detail })
 }

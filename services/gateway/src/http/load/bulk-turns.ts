@@ -4,6 +4,7 @@
  * within the rate of a single client. So few run at once, and clients take turns: the wait of one client does not depend on how
  * much another one asks for.
  */
+import { FairQueue } from './fair-queue.ts'
 import { Overloaded } from './load.ts'
 
 interface BulkTurns {
@@ -30,8 +31,7 @@ interface Most {
 interface Lane {
   running: number
   readonly max: number
-  /** Reads that wait, by client. The first client is next, and then goes to the end. */
-  readonly waiting: Map<string, Waiting[]>
+  readonly waiting: FairQueue<Waiting>
 }
 
 interface Waiting {
@@ -57,7 +57,10 @@ const TOO_MANY = new Overloaded('too many pages, streams or large bodies wait fo
 export const MAX_WAITING = 192
 
 /** @param most how many reads of one operation run at a time: those of registered agents, and all others. */
-export function createBulkTurns(most: Most = { signed: MAX_SIGNED, unsigned: MAX_UNSIGNED }): BulkTurns {
+export function createBulkTurns(
+  most: Most = { signed: MAX_SIGNED, unsigned: MAX_UNSIGNED },
+  maxWaiting = MAX_WAITING,
+): BulkTurns {
   const lanes = new Map<string, Lane>()
   let waiting = 0
 
@@ -78,44 +81,37 @@ export function createBulkTurns(most: Most = { signed: MAX_SIGNED, unsigned: MAX
     const name = isUnsigned ? `${operation}, unsigned` : operation
     let lane = lanes.get(name)
     if (lane === undefined) {
-      lane = { running: 0, max: isUnsigned ? most.unsigned : most.signed, waiting: new Map() }
+      lane = { running: 0, max: isUnsigned ? most.unsigned : most.signed, waiting: new FairQueue() }
       lanes.set(name, lane)
     }
     return lane
   }
 
   function turnOf(lane: Lane, client: string): Promise<void> {
+    if (waiting >= maxWaiting) makeRoom(lane.waiting.countOf(client))
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const own = lane.waiting.get(client) ?? []
-    if (waiting >= MAX_WAITING) makeRoom(own.length)
-    lane.waiting.set(client, own)
-    own.push({ begin: resolve, refuse: reject })
+    lane.waiting.push(client, { begin: resolve, refuse: reject })
     waiting += 1
     return promise
   }
 
   /** Refuses the newest read of the client with most waiting reads. @throws Overloaded if no client has more than the newcomer. */
   function makeRoom(ofNewcomer: number): void {
-    let longest: Waiting[] = []
-    for (const lane of lanes.values()) {
-      for (const reads of lane.waiting.values()) if (reads.length > longest.length) longest = reads
-    }
-    if (longest.length <= ofNewcomer) throw TOO_MANY
-    longest.pop()?.refuse(TOO_MANY)
+    const all = [...lanes.values()].map(({ waiting: queue }) => ({ queue, ...queue.longest() }))
+    const longest = all.reduce((most, each) => (each.count > most.count ? each : most))
+    if (longest.count <= ofNewcomer) throw TOO_MANY
+    longest.queue.pop(longest.client)?.refuse(TOO_MANY)
     waiting -= 1
   }
 
   /** After a read has ended, starts the next client's read in its place. */
   function passOn(lane: Lane): void {
-    for (const [client, reads] of lane.waiting) {
-      const next = reads.shift()
-      lane.waiting.delete(client)
-      if (reads.length > 0) lane.waiting.set(client, reads)
-      if (next === undefined) continue
-      waiting -= 1
-      next.begin()
+    const next = lane.waiting.shift()
+    if (next === undefined) {
+      lane.running -= 1
       return
     }
-    lane.running -= 1
+    waiting -= 1
+    next.begin()
   }
 }

@@ -2,9 +2,9 @@ import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { describe, expect, test } from 'vitest'
-import { readBody } from '../body.ts'
-import { createLoad, MAX_TURN_MS, Overloaded, type Slot } from './load.ts'
-import { createTurn } from './turn.ts'
+import { createGuards } from '../../../test/support/http-guards.ts'
+import { Bodies } from '../body.ts'
+import { createLoad, type Load, MAX_WAIT_MS, Overloaded, type Slot } from './load.ts'
 
 const logger = createLogger('test', 'silent')
 const MAX_BODY_BYTES = 100
@@ -15,43 +15,48 @@ function upload(bytes: number): IncomingMessage {
   return request
 }
 
-const outcomeOf = (reading: Promise<Disposable>): Promise<string> =>
+const { reading } = createGuards()
+
+const outcomeOf = (reading: Promise<unknown>): Promise<string> =>
   reading.then(
     () => 'read',
     (error: unknown) => (error instanceof Overloaded ? 'overloaded' : String(error)),
   )
 
 describe('the bodies of all requests together are bounded', () => {
-  const start = () => createLoad({ logger, maxRequests: 10, maxBodyBytes: MAX_BODY_BYTES })
+  function start(maxBodyBytes = MAX_BODY_BYTES) {
+    const load = createLoad({ logger, maxRequests: 10, maxBodyBytes })
+    return { load, bodies: new Bodies({ load, reading }) }
+  }
 
   test('bodies count while they arrive and while their request is processed, but not afterwards', async () => {
-    const load = start()
+    const { load, bodies } = start()
     const request = upload(60)
-    const reading = readBody(request, load)
+    const arriving = bodies.read(request)
     request.push(Buffer.alloc(40))
     await new Promise(setImmediate)
     expect(load.bodyBytes).toBe(40)
     request.push(Buffer.alloc(20))
     request.push(null)
-    const body = await reading
+    await arriving
     expect(load.bodyBytes).toBe(60)
-    body[Symbol.dispose]()
+    bodies.release(request)
     expect(load.bodyBytes).toBe(0)
   })
 
   test('a body whose client stops sending makes room for newer requests', async () => {
-    const load = start()
+    const { load, bodies } = start()
     const stalled = [upload(90), upload(90)]
-    const outcomes = stalled.map((request) => outcomeOf(readBody(request, load)))
+    const outcomes = stalled.map((request) => outcomeOf(bodies.read(request)))
     for (const request of stalled) {
       request.push(Buffer.alloc(45))
       await new Promise(setImmediate)
     }
     const late = upload(50)
-    const reading = readBody(late, load)
+    const arriving = bodies.read(late)
     late.push(Buffer.alloc(50))
     late.push(null)
-    using body = await reading
+    const body = await arriving
     expect(await outcomes[0]).toBe('overloaded')
     expect(body.bytes.length).toBe(50)
     expect(load.bodyBytes).toBe(95)
@@ -61,24 +66,24 @@ describe('the bodies of all requests together are bounded', () => {
   })
 
   test('a body whose request is being processed does not make room: newer requests are refused', async () => {
-    const load = start()
+    const { load, bodies } = start()
     const first = upload(90)
-    const reading = readBody(first, load)
+    const arriving = bodies.read(first)
     first.push(Buffer.alloc(90))
     first.push(null)
-    using _ = await reading
+    await arriving
     const second = upload(20)
-    const outcome = outcomeOf(readBody(second, load))
+    const outcome = outcomeOf(bodies.read(second))
     second.push(Buffer.alloc(20))
     expect(await outcome).toBe('overloaded')
     expect(load.bodyBytes).toBe(90)
   })
 
   test('a body that exceeds its own limit, or is aborted, no longer counts', async () => {
-    const load = createLoad({ logger, maxRequests: 10 })
+    const { load, bodies } = start(1_000_000)
     const large = upload(97 * 1024)
     const broken = upload(50)
-    const outcomes = [large, broken].map((request) => outcomeOf(readBody(request, load)))
+    const outcomes = [large, broken].map((request) => outcomeOf(bodies.read(request)))
     broken.push(Buffer.alloc(20))
     await new Promise(setImmediate)
     broken.destroy()
@@ -90,86 +95,70 @@ describe('the bodies of all requests together are bounded', () => {
   })
 })
 
-const [READ, WRITE, PROBE] = (['read', 'write', 'probe'] as const).map((kind) => ({ kind })) as [Slot, Slot, Slot]
-const take = (load: ReturnType<typeof createLoad>, slot: Slot): string => {
-  try {
-    load.begin(slot)
-    return 'taken'
-  } catch (error) {
-    return error instanceof Overloaded ? 'refused' : String(error)
-  }
+let clients = 0
+/** @param client by default, one that no other slot has. */
+function slotOf(kind: Slot['kind'], isUnsigned = false, client?: string): Slot {
+  clients += 1
+  return { kind, isUnsigned, client: client ?? `client ${clients}` }
+}
+
+/** Begins up to this many requests. @returns those that were not refused. */
+function beginAll(load: Load, count: number, next: () => Slot): Slot[] {
+  return Array.from({ length: count }, next).filter((slot) => {
+    try {
+      load.begin(slot)
+      return true
+    } catch (error) {
+      if (error instanceof Overloaded) return false
+      throw error
+    }
+  })
 }
 
 describe('the number of requests under way is limited', () => {
   test.each([
-    ['reads', READ, WRITE],
-    ['writes', WRITE, READ],
-  ])(
+    ['reads', 'read', 'write'],
+    ['writes', 'write', 'read'],
+  ] as const)(
     'three quarters of the slots may hold %s; the rest is for the other kind, and finished requests free their slots',
     (_, many, few) => {
-      const load = createLoad({ logger, maxRequests: 8, turn: { hasUsed: () => false } })
-      const takeAll = (one: Slot): number =>
-        Array.from({ length: 10 }, () => take(load, one)).filter((outcome) => outcome === 'taken').length
-      expect(takeAll(many)).toBe(6)
-      expect(takeAll(few)).toBe(2)
-      expect(take(load, PROBE)).toBe('taken')
+      const load = createLoad({ logger, maxRequests: 8 })
+      const held = beginAll(load, 10, () => slotOf(many))
+      expect(held).toHaveLength(6)
+      expect(beginAll(load, 10, () => slotOf(few))).toHaveLength(2)
+      expect(beginAll(load, 1, () => slotOf('probe'))).toHaveLength(1)
       expect(load.requests).toBe(8)
-      for (let ended = 0; ended < 6; ended += 1) load.end(many)
-      expect(takeAll(few)).toBe(4)
-      expect(takeAll(many)).toBe(2)
+      for (const slot of held) load.end(slot)
+      expect(beginAll(load, 10, () => slotOf(few))).toHaveLength(4)
+      expect(beginAll(load, 10, () => slotOf(many))).toHaveLength(2)
     },
   )
+
+  test('half of the slots may hold requests of one client; finished requests free their slots', () => {
+    const load = createLoad({ logger, maxRequests: 8 })
+    const one = (): Slot => slotOf(clients % 2 === 0 ? 'read' : 'write', false, 'one')
+    const held = beginAll(load, 10, one)
+    expect(held).toHaveLength(4)
+    expect(beginAll(load, 1, () => slotOf('read'))).toHaveLength(1)
+    for (const slot of held.slice(0, 2)) load.end(slot)
+    expect(beginAll(load, 10, one)).toHaveLength(2)
+  })
+
+  test('a quarter may be unsigned, registered agents have the rest, and finished requests free their slots', () => {
+    const load = createLoad({ logger, maxRequests: 8 })
+    const unsigned = (): Slot => slotOf(clients % 2 === 0 ? 'read' : 'write', true)
+    const held = beginAll(load, 3, unsigned)
+    expect(held).toHaveLength(2)
+    expect(beginAll(load, 1, () => slotOf('probe', true))).toHaveLength(1)
+    expect(beginAll(load, 6, () => slotOf(clients % 2 === 0 ? 'read' : 'write'))).toHaveLength(6)
+    for (const slot of held.slice(1)) load.end(slot)
+    expect(beginAll(load, 3, unsigned)).toHaveLength(1)
+  })
 })
 
-test('a quarter of the requests may be unsigned, registered agents have the rest, and finished requests free their slots', () => {
-  const [read, write, probe] = [READ, WRITE, PROBE].map((slot) => ({ ...slot, isUnsigned: true })) as [Slot, Slot, Slot]
-  const load = createLoad({ logger, maxRequests: 8, turn: { hasUsed: () => false } })
-  const unsigned = (): string[] => [read, write, read].map((one) => take(load, one))
-  expect(unsigned()).toEqual(['taken', 'taken', 'refused'])
-  expect(take(load, probe)).toBe('taken')
-  load.end(probe)
-  expect(take(load, write)).toBe('refused')
-  expect(Array.from({ length: 6 }, (_, at) => take(load, at % 2 === 0 ? READ : WRITE))).not.toContain('refused')
-  load.end(read)
-  expect(unsigned()).toEqual(['taken', 'refused', 'refused'])
-})
-
-describe('a turn of the event loop accepts only as much work as it can finish in time', () => {
-  test('past that time, requests are refused until the next turn: reads last, and probes never', async () => {
-    let usedMs = 0
-    const clocks = { now: () => usedMs, cpu: () => usedMs }
-    const load = createLoad({ logger, maxRequests: 100, turn: createTurn(clocks) })
-    const all = [{ kind: 'document' } as const, WRITE, READ, PROBE]
-    const outcomes = (): string[] => all.map((one) => take(load, one))
-    expect(outcomes()).toEqual(['taken', 'taken', 'taken', 'taken'])
-    usedMs += MAX_TURN_MS * 0.2
-    expect(outcomes()).toEqual(['refused', 'taken', 'taken', 'taken'])
-    usedMs += MAX_TURN_MS * 0.7
-    expect(outcomes()).toEqual(['refused', 'refused', 'taken', 'taken'])
-    usedMs += MAX_TURN_MS
-    expect(outcomes()).toEqual(['refused', 'refused', 'refused', 'taken'])
-    await new Promise(setImmediate)
-    expect(outcomes()).toEqual(['taken', 'taken', 'taken', 'taken'])
-  })
-
-  test('unsigned requests are refused first', () => {
-    let usedMs = 0
-    const clocks = { now: () => usedMs, cpu: () => usedMs }
-    const load = createLoad({ logger, maxRequests: 100, turn: createTurn(clocks) })
-    const all = [WRITE, READ]
-    expect(all.map((one) => take(load, { ...one, isUnsigned: true }))).toEqual(['taken', 'taken'])
-    usedMs += MAX_TURN_MS * 0.6
-    expect(all.map((one) => take(load, { ...one, isUnsigned: true }))).toEqual(['refused', 'refused'])
-    expect(all.map((one) => take(load, one))).toEqual(['taken', 'taken'])
-  })
-
-  test('CPU time that other programs used does not count', () => {
-    let [nowMs, cpuMs] = [0, 0]
-    const turn = createTurn({ now: () => nowMs, cpu: () => cpuMs })
-    expect(turn.hasUsed(10)).toBe(false)
-    nowMs = 1_000
-    expect(turn.hasUsed(10)).toBe(false)
-    cpuMs = 11
-    expect(turn.hasUsed(10)).toBe(true)
-  })
+test('a request that could not begin in time is refused; a probe never is', () => {
+  const load = createLoad({ logger, maxRequests: 8 })
+  expect(() => load.check(slotOf('read'), MAX_WAIT_MS)).not.toThrow()
+  expect(() => load.check(slotOf('read'), MAX_WAIT_MS + 1)).toThrow(Overloaded)
+  expect(() => load.check(slotOf('probe'), MAX_WAIT_MS + 1)).not.toThrow()
 })

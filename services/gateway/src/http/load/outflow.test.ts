@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createLoad } from './load.ts'
@@ -12,15 +13,18 @@ const PATIENCE_SECONDS = 10
 let outflow: Outflow
 let left: string[]
 let closed: string[]
+let progress: string[]
 beforeEach(() => {
   vi.useFakeTimers()
   left = []
   closed = []
+  progress = []
   outflow = createOutflow({
     maxRequests: 32,
     maxBytes: MAX_BYTES,
     minBytesPerSecond: RATE,
     patienceSeconds: PATIENCE_SECONDS,
+    onProgress: (socket) => void progress.push((socket as unknown as Reader).name),
   })
 })
 afterEach(() => {
@@ -31,30 +35,44 @@ afterEach(() => {
 /** A client's connection. The test sets how many bytes the kernel takes. */
 class Reader extends EventEmitter {
   bytesWritten = 0
-  writableLength = 0
+  writableLength = 1
   destroyed = false
-  readonly #name: string
+  readonly name: string
 
   constructor(name: string) {
     super()
-    this.#name = name
+    this.name = name
   }
 
   resetAndDestroy(): void {
     this.destroyed = true
-    closed.push(this.#name)
+    closed.push(this.name)
   }
 
   take(bytes: number): void {
     this.bytesWritten += bytes
   }
 
+  /** Lets this many bytes wait. */
+  hold(bytes: number): void {
+    this.bytesWritten += bytes - this.writableLength
+    this.writableLength = bytes
+  }
+
   /** @returns ends the answer. */
-  answer(bytes: number, client = this.#name): () => void {
+  answer(bytes: number, client = this.name): () => void {
     const response = Object.assign(new EventEmitter(), { req: { socket: this } })
-    outflow.track(response as unknown as ServerResponse, { client, bytes, onLeft: () => left.push(this.#name) })
+    outflow.track(response as unknown as ServerResponse, { client, bytes, onLeft: () => left.push(this.name) })
     return () => response.emit('close')
   }
+}
+
+/** A stream whose bytes wait in the process. */
+function openStream(reader: Reader, client: string): { source: { readableLength: number }; end: () => void } {
+  const response = Object.assign(new EventEmitter(), { req: { socket: reader } })
+  const source = { readableLength: 0 }
+  outflow.trackStream(response as unknown as ServerResponse, client, source as Readable)
+  return { source, end: () => response.emit('close') }
 }
 
 const seconds = (count: number): void => void vi.advanceTimersByTime(count * 1_000)
@@ -156,20 +174,69 @@ describe('past a bound the slowest is closed first', () => {
   })
 })
 
+describe('an event stream', () => {
+  test('may be idle for any time, and is closed if bytes wait and leave too slowly, also after its end', () => {
+    const [idle, slow] = [new Reader('idle'), new Reader('slow')]
+    openStream(idle, 'idle')
+    openStream(slow, 'slow')
+    for (const reader of [idle, slow]) reader.hold(0)
+    seconds(PATIENCE_SECONDS * 10)
+    expect(closed).toEqual([])
+    slow.hold(100)
+    for (let second = 0; second < PATIENCE_SECONDS + 1; second += 1) {
+      slow.take(RATE / 20)
+      seconds(1)
+    }
+    expect(closed).toEqual(['slow'])
+  })
+
+  test('takes no slot of the answers, and its waiting bytes count until it is closed', () => {
+    const anna = new Reader('anna')
+    const { source, end } = openStream(anna, 'anna')
+    anna.hold(1_000)
+    source.readableLength = 500
+    seconds(1)
+    expect([outflow.answers, outflow.bytes]).toEqual([0, 1_500])
+    end()
+    expect(outflow.bytes).toBe(0)
+    const [first, second] = [new Reader('first'), new Reader('second')]
+    for (const reader of [first, second]) {
+      openStream(reader, 'one address')
+      reader.hold(MAX_BYTES / 6)
+    }
+    second.take(RATE)
+    seconds(1)
+    expect(closed).toEqual(['first'])
+  })
+
+  test('and an answer report progress while their bytes leave or none wait, so that their connections are closed last', () => {
+    const [answered, stalled, idle] = [new Reader('answered'), new Reader('stalled'), new Reader('idle')]
+    answered.answer(1_000)
+    stalled.answer(1_000)
+    openStream(idle, 'idle')
+    idle.hold(0)
+    answered.take(10)
+    seconds(1)
+    expect(progress).toEqual(['answered', 'idle'])
+  })
+})
+
 test('slow readers and unsigned requests together leave registered agents a quarter of the request slots for reads', () => {
   const maxRequests = 64
-  const read = { kind: 'read' } as const
-  const load = createLoad({ logger: createLogger('test', 'silent'), maxRequests, turn: { hasUsed: () => false } })
+  let clients = 0
+  const read = () => ({ kind: 'read', client: `${clients++}` }) as const
+  const load = createLoad({ logger: createLogger('test', 'silent'), maxRequests })
   using many = createOutflow({ maxRequests })
   for (let at = 0; at < maxRequests; at += 1) {
-    load.resume(read)
+    const slot = read()
+    load.resume(slot)
     const response = Object.assign(new EventEmitter(), { req: { socket: new Reader(`reader ${at}`) } })
-    many.track(response as unknown as ServerResponse, { client: `${at}`, bytes: 0, onLeft: () => load.end(read) })
+    many.track(response as unknown as ServerResponse, { client: `${at}`, bytes: 0, onLeft: () => load.end(slot) })
   }
   const beginAll = (isUnsigned: boolean): number => {
     for (let taken = 0; ; taken += 1) {
       try {
-        load.begin({ ...read, isUnsigned })
+        load.begin({ ...read(), isUnsigned })
       } catch {
         return taken
       }

@@ -1,6 +1,7 @@
-/** Limits the memory and slots that answers hold while slow clients read them. Event streams have limits of their own. */
+/** Limits the memory and slots that answers and event streams hold while slow clients read them. */
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
 import { httpClosed, httpUnsent } from '../../metrics.ts'
 
 /** Maximum bytes of unsent answers. With 64 MiB of request bodies, this is less than half of the 512 MiB in the manifests. */
@@ -21,7 +22,7 @@ const CLIENT_BYTES_SHARE = 0.25
 
 /** A client must read its answers at least at this rate. It must send at about the same rate (96 KiB in 20 s). */
 const MIN_BYTES_PER_SECOND = 4_096
-/** The rate is an average over this time, so a stalled connection is closed after this time. */
+/** The rate is an average over this time, so a connection on which bytes wait and none leave is closed after this time. */
 const PATIENCE_SECONDS = 20
 const SWEEP_SECONDS = 1
 
@@ -32,6 +33,11 @@ export interface Outflow extends Disposable {
   readonly bytes: number
   /** Counts an answer from now until it has left, or until its connection is closed because its client reads too slowly. */
   track(response: ServerResponse, leaving: LeavingAnswer): void
+  /**
+   * Counts the bytes of a stream that wait for its client, until the stream's last byte has left. A stream may be idle for any
+   * time, but bytes that wait must leave as those of an answer do.
+   */
+  trackStream(response: ServerResponse, client: string, source: Readable): void
 }
 
 interface LeavingAnswer {
@@ -45,6 +51,8 @@ interface LeavingAnswer {
 export interface OutflowOptions {
   /** Maximum number of requests in progress in the process. */
   readonly maxRequests: number
+  /** Called about once a second for each tracked connection that is read, or on which nothing waits. */
+  readonly onProgress?: (socket: Socket) => void
   /** For tests, as are the options below. */
   readonly maxBytes?: number
   readonly minBytesPerSecond?: number
@@ -56,6 +64,10 @@ interface Reader {
   readonly socket: Socket
   readonly client: Holding
   readonly answers: Map<ServerResponse, LeavingAnswer>
+  /** The stream that the client reads, if any. */
+  source: Readable | undefined
+  /** Bytes of the stream that waited when they were last counted. */
+  streamBytes: number
   readonly onClose: () => void
   /** For how many more seconds it may read nothing before it is closed. */
   credit: number
@@ -73,6 +85,7 @@ interface Holding {
 
 export function createOutflow({
   maxRequests,
+  onProgress = () => {},
   maxBytes = MAX_UNSENT_BYTES,
   minBytesPerSecond = MIN_BYTES_PER_SECOND,
   patienceSeconds = PATIENCE_SECONDS,
@@ -102,8 +115,18 @@ export function createOutflow({
       reader.answers.set(response, leaving)
       count(reader.client, leaving, 1)
       response.once('close', () => forget(reader, response))
-      while (exceeds(reader.client, maxOfClient)) closeSlowest(reader.client)
-      while (exceeds(all, max)) closeSlowest()
+      enforceBounds(reader.client)
+    },
+    trackStream(response, client, source) {
+      const { socket } = response.req
+      if (socket.destroyed) return
+      const reader = readers.get(socket) ?? addReader(socket, client)
+      reader.source = source
+      response.once('close', () => {
+        countStream(reader, 0)
+        reader.source = undefined
+        removeIfDone(reader)
+      })
     },
     [Symbol.dispose]() {
       clearInterval(sweep)
@@ -118,6 +141,8 @@ export function createOutflow({
       socket,
       client,
       answers: new Map(),
+      source: undefined,
+      streamBytes: 0,
       onClose: () => forgetAll(reader),
       credit: patienceSeconds,
       taken: takenBy(socket),
@@ -141,16 +166,32 @@ export function createOutflow({
     if (leaving === undefined) return
     reader.answers.delete(response)
     count(reader.client, leaving, -1)
-    if (reader.client.answers === 0) clients.delete(reader.client.key)
-    if (reader.answers.size === 0) {
-      readers.delete(reader.socket)
-      reader.socket.off('close', reader.onClose)
-    }
+    removeIfDone(reader)
     leaving.onLeft()
   }
 
   function forgetAll(reader: Reader): void {
+    countStream(reader, 0)
+    reader.source = undefined
     for (const response of reader.answers.keys()) forget(reader, response)
+    removeIfDone(reader)
+  }
+
+  function removeIfDone({ socket, client, answers, source, onClose }: Reader): void {
+    if (answers.size > 0 || source !== undefined) return
+    readers.delete(socket)
+    socket.off('close', onClose)
+    if (client.answers === 0 && client.bytes === 0) clients.delete(client.key)
+  }
+
+  function countStream(reader: Reader, bytes: number): void {
+    for (const holding of [reader.client, all]) holding.bytes += bytes - reader.streamBytes
+    reader.streamBytes = bytes
+  }
+
+  function enforceBounds(client: Holding): void {
+    while (exceeds(client, maxOfClient)) closeSlowest(client)
+    while (exceeds(all, max)) closeSlowest()
   }
 
   /** Closes the reader with the least credit left. If several have the same credit, closes the one tracked for longest. */
@@ -169,16 +210,25 @@ export function createOutflow({
     const nowMs = performance.now()
     for (const reader of readers.values()) {
       updateCredit(reader, nowMs)
-      if (reader.credit <= 0) close(reader, 'slow_reader')
+      if (reader.credit <= 0) {
+        close(reader, 'slow_reader')
+        continue
+      }
+      if (reader.source === undefined) continue
+      countStream(reader, reader.socket.writableLength + reader.source.readableLength)
+      enforceBounds(reader.client)
     }
   }
 
   function updateCredit(reader: Reader, nowMs: number): void {
     const taken = takenBy(reader.socket)
+    const hasProgress = taken > reader.taken || reader.socket.writableLength === 0
+    if (hasProgress) onProgress(reader.socket)
     // If this process itself stalled, do not count that time against its clients.
     const seconds = Math.min((nowMs - reader.atMs) / 1_000, 2 * SWEEP_SECONDS)
     const earned = (taken - reader.taken) / minBytesPerSecond
-    reader.credit = Math.min(reader.credit - seconds + earned, patienceSeconds)
+    if (reader.socket.writableLength === 0) reader.credit = patienceSeconds
+    else reader.credit = Math.min(reader.credit - seconds + earned, patienceSeconds)
     reader.taken = taken
     reader.atMs = nowMs
   }

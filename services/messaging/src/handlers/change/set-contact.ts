@@ -9,7 +9,7 @@ import type { Deps } from '../../deps.ts'
 import { contactOperation } from '../../domain/operations.ts'
 import { PUBLISH_LEASE_SECONDS } from '../../outbox/publisher.ts'
 import { contactState, saveContactState } from '../../store/contacts.ts'
-import { lockLog, raiseStanding } from '../../store/logs.ts'
+import { lockLog, raiseStanding, standingVersion } from '../../store/logs.ts'
 import { findOutboxRows, insertOutbox } from '../../store/outbox.ts'
 import { promoteRequest } from '../../store/requests.ts'
 
@@ -31,10 +31,12 @@ export async function setContact(deps: ContactDeps, request: Request, context: C
   const { agent_id, other, state } = request
   if (agent_id === other) throw new ServiceError('invalid_request', { detail: 'you cannot be your own contact' })
   const current = await deps.database.run((sql) => contactState(sql, agent_id, other))
-  if (current === state) return { state }
-  if (state === 'accepted') await accept(deps, request, context)
-  else await deps.database.transaction((tx) => change(tx, request), agent_id)
-  return { state }
+  if (current !== state) {
+    if (state === 'accepted') await accept(deps, request, context)
+    else await deps.database.transaction((tx) => change(tx, request), agent_id)
+  }
+  if (state !== 'blocked') return { state }
+  return { state, version: await deps.database.run((sql) => standingVersion(sql, agent_id)) }
 }
 
 /** Each change to `accepted` is charged once. A retry after a lost answer finds the state set, and is free. */

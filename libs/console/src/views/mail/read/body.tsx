@@ -9,9 +9,7 @@ export function BodyBox({ opened, label }: { opened: Opened | undefined; label: 
   if (opened === undefined) return <p class="hint">{strings.mail.opening}</p>
   if (opened.kind === 'elsewhere') return <p class="hint">{strings.mail.textElsewhere}</p>
   if (opened.kind === 'failed') {
-    return (
-      <p class="problem">{opened.reason === 'cannot_open' ? strings.badges.unopenedHint : strings.badges.failedHint}</p>
-    )
+    return <p class="problem">{strings.badges.refusals[opened.reason].hint}</p>
   }
   return <JsonOrText value={opened.body} label={label} />
 }

@@ -53,13 +53,14 @@ export function Conversation({ message }: { message: Message }): JSX.Element | n
 
 function ThreadMessage({ message }: { message: Message }): JSX.Element {
   const { people, agentId } = useWorkspace()
-  const opened = useOpened(message)
-  const { from } = message.envelope
+  const { from, to } = message.envelope
   const isOwn = from === agentId
+  const opened = useOpened(message, isOwn ? 'sent' : 'mail')
   return (
     <div class={`thread-message ${isOwn ? 'own' : ''}`}>
       <header class="message-head">
         <AgentName agentId={from} />
+        {isOwn && <bdi class="hint">{strings.sent.to(to)}</bdi>}
         <Time seconds={message.created_at} full />
         {/* biome-ignore lint/a11y/useSemanticElements: badges are no form */}
         <div class="badges" role="group" aria-label={strings.badges.label}>

@@ -38,7 +38,7 @@ export function MessagePane({ id, lane }: { id: string; lane: Page }): JSX.Eleme
       {problem !== undefined && message === undefined && <Empty title={problem} />}
       {message !== undefined && (
         <>
-          <MessageView message={message} />
+          <MessageView message={message} readFrom="mail" />
           <Conversation message={message} />
         </>
       )}

@@ -18,7 +18,7 @@ const PREVIEW_LENGTH = 160
 /** One message in a list: who, when, whether it is verified, and how it begins. */
 export function MessageRow({ entry: { cursor, message } }: { entry: Entry }): JSX.Element {
   const { unread } = useWorkspace()
-  const opened = useOpened(message)
+  const opened = useOpened(message, 'mail')
   const { from } = message.envelope
   const isSealed = 'body_enc' in message.envelope
   const body = opened?.kind === 'open' ? textOf(opened.body) : ''

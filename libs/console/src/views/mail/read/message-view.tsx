@@ -19,12 +19,12 @@ import { useOpened } from './use-opened.ts'
 const { mail } = strings
 
 /** One message with what is known about its sender, its text, and what can be done with it. */
-export function MessageView({ message }: { message: Message }): JSX.Element {
+export function MessageView({ message, readFrom }: { message: Message; readFrom: 'mail' | 'sent' }): JSX.Element {
   const { people, mailbox, agentId } = useWorkspace()
   const [isReplying, setReplying] = useState(false)
   const [showsJson, setShowsJson] = useState(false)
   const heading = useRef<HTMLHeadingElement>(null)
-  const opened = useOpened(message)
+  const opened = useOpened(message, readFrom)
   const { id, from, to } = message.envelope
   const person = people.known.value.get(from)
   const isReceived = from !== agentId

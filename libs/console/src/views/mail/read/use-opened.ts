@@ -1,25 +1,26 @@
 import type { Message } from '@svc/contracts/resources.ts'
 import { useEffect, useState } from 'preact/hooks'
-import type { Opened } from '../../../state/mail/opening.ts'
+import { digestOf } from '../../../state/mail/digest.ts'
+import type { Opened, ReadFrom } from '../../../state/mail/opening.ts'
 import { useWorkspace } from '../../workspace-context.ts'
 
 /** Opens and verifies a message while it is shown. Undefined until the answer is known. */
-export function useOpened(message: Message): Opened | undefined {
+export function useOpened(message: Message, readFrom: ReadFrom): Opened | undefined {
   const { opener, people } = useWorkspace()
   const [, setTurn] = useState(0)
   const known = people.known.value
-  const opened = opener.peek(message)
+  const opened = opener.peek(message, readFrom)
   useEffect(() => {
     if (opened !== undefined) return
     let isShown = true
     // If the message itself is not the cause, e.g. if the network failed, it stays unopened until it is shown again.
-    void opener.open(message).then(
+    void opener.open(message, readFrom).then(
       () => isShown && setTurn((turn) => turn + 1),
       () => undefined,
     )
     return () => {
       isShown = false
     }
-  }, [message.envelope.id, known, opened === undefined])
+  }, [digestOf(message.envelope), readFrom, known, opened === undefined])
   return opened
 }

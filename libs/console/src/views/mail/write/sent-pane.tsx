@@ -64,7 +64,7 @@ export function SentPane({ id }: { id: string }): JSX.Element {
             )}
           </div>
           {message.lane !== 'board' && <AcceptOffer to={message.envelope.to} />}
-          <MessageView message={message} />
+          <MessageView message={message} readFrom="sent" />
           <Conversation message={message} />
         </>
       )}

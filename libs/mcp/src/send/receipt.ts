@@ -1,0 +1,80 @@
+import { costUnits } from '@svc/contracts/price.ts'
+import type { Budget, Envelope, Lane } from '@svc/contracts/resources.ts'
+import { bodySize, type PayloadSize } from '@svc/envelope/size.ts'
+import type { Mailbox } from '../mailbox.ts'
+import { explainError } from '../output/explain-error.ts'
+import { timeOf } from '../reading/time.ts'
+import type { SentRecord } from '../store/sent.ts'
+
+/** The receipt of a sent message, without its body. Matches `Receipt` of the tools' schemas. */
+export interface Delivered {
+  readonly message_id: string
+  readonly status: 'accepted'
+  /** Inside the fence if only the directory has the recipient's name. */
+  readonly to: string
+  readonly fence: string | null
+  readonly lane: Lane
+  readonly duplicate: boolean
+  readonly sealed: boolean
+  readonly cost_units: number | null
+  readonly used_units_today: number | null
+  readonly free_units_left: number | null
+  readonly credits_left: number | null
+  readonly note: string | null
+}
+
+/** The charged payload (spec 6.5). */
+export function payloadOf(envelope: Envelope): PayloadSize {
+  return 'body_enc' in envelope
+    ? { bytes: Buffer.from(envelope.body_enc, 'base64').length, characters: undefined }
+    : bodySize(envelope.body)
+}
+
+/** @param before the budget before this call sent the message. Undefined if an earlier call has sent it. */
+export function receiptOf(
+  { envelope, composedAt }: SentRecord,
+  lane: Lane,
+  { before, after }: { before?: Budget; after: Budget | undefined },
+): Delivered {
+  return {
+    message_id: envelope.id,
+    status: 'accepted',
+    to: envelope.to,
+    fence: null,
+    lane,
+    duplicate: before === undefined,
+    sealed: 'body_enc' in envelope,
+    cost_units: before === undefined ? 0 : costOf(envelope, before, after),
+    ...budgetLeft(after),
+    note:
+      before === undefined
+        ? `This message was sent before, at ${timeOf(composedAt)}, so this call sent nothing. To send the same content once more, choose a new id for it.`
+        : null,
+  }
+}
+
+/** The price of a post depends on its readers, so it is measured. */
+function costOf(envelope: Envelope, before: Budget, after: Budget | undefined): number | null {
+  if (!envelope.to.startsWith('board:')) return costUnits(payloadOf(envelope).bytes, 1)
+  return after === undefined ? null : Math.max(0, after.used_units - before.used_units)
+}
+
+/** The budget after an action. Undefined if the service does not answer, because the action has succeeded in any case. */
+export async function findBudget({ client, log }: Mailbox, signal: AbortSignal): Promise<Budget | undefined> {
+  try {
+    return await client.budget({ signal })
+  } catch (error) {
+    if (!signal.aborted) log('budget.failed', { code: explainError(error).code })
+    return undefined
+  }
+}
+
+export function budgetLeft(
+  budget: Budget | undefined,
+): Pick<Delivered, 'used_units_today' | 'free_units_left' | 'credits_left'> {
+  return {
+    used_units_today: budget?.used_units ?? null,
+    free_units_left: budget === undefined ? null : Math.max(0, budget.daily_free_units - budget.used_units),
+    credits_left: budget?.credit_balance ?? null,
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * Subjects of answers: `_INBOX_<caller>.<callee>.<process>.<token>`. A caller's user receives all of its inboxes. A callee's
+ * user may publish only to those with its own name (deploy/nats/users.conf), so no service can answer in place of another. The
+ * token is random, so whoever may publish there nevertheless still has to have seen the call.
+ */
+import { randomUUID } from 'node:crypto'
+import { nuid } from 'nats'
+
+/** The inboxes of one listener. */
+interface Inbox {
+  /** Matches the reply subjects of all callees. */
+  readonly pattern: string
+  /** A new reply subject. Its token has 122 random bits and costs less than 1 µs. */
+  replyFrom(callee: string): string
+}
+
+/** @param prefix `_INBOX_<caller>`. */
+export function openInbox(prefix: string): Inbox {
+  const process = nuid.next()
+  return {
+    pattern: `${prefix}.*.${process}.*`,
+    replyFrom: (callee) => `${prefix}.${callee}.${process}.${randomUUID()}`,
+  }
+}
+
+/** The service that answers a subject: `svc.<service>.<call>` or `admin.<service>.<call>`. */
+export function calleeOf(subject: string): string {
+  return subject.split('.')[1] ?? ''
+}
+
+/**
+ * Whether a service may answer on a subject. A caller chooses the subject, and the service may publish to more subjects than the
+ * caller. Without this check the caller could have it write events, or calls.
+ */
+export function isReplyTo(callee: string): (subject: string | undefined) => boolean {
+  // The second form is that of the previous release: `_INBOX_<caller>.<process>.<number>`. The next release can refuse it.
+  const form = new RegExp(`^_INBOX(?:_\\w+)?\\.(?:${callee}(?:\\.[\\w-]+)+|[0-9A-Z]{22}(?:\\.[0-9A-Z]+)?)$`)
+  return (subject = '') => form.test(subject)
+}

@@ -1,0 +1,21 @@
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { expect, test } from 'vitest'
+import { EXAMPLES } from '../api/examples.ts'
+import { kindOf } from '../http/load/load.ts'
+import { consoleRoutes } from './console.ts'
+import { manifestRoute, openApiRoute } from './discovery.ts'
+import { docsRoutes } from './docs.ts'
+
+const routes = [
+  ...docsRoutes(),
+  ...consoleRoutes(createLogger('test', 'silent')),
+  manifestRoute({ manifest: EXAMPLES.manifest }),
+  openApiRoute({}),
+]
+
+test.each(routes.map(({ path, ...route }) => [path, { path, ...route }] as const))(
+  'a flood of files cannot take more than the share of one client: %s is a document',
+  (_, operation) => {
+    expect(kindOf(operation, {})).toBe('document')
+  },
+)

@@ -1,0 +1,177 @@
+/** The proxies of deploy/edge and deploy/compose as they are shipped, except for their addresses, folders and certificates. */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { startChild } from '@svc/local/processes/child.ts'
+import { eventually } from '../eventually.ts'
+import { createAuthority } from './certificates.ts'
+import { takePorts } from './engines.ts'
+
+export interface EdgeProxy extends AsyncDisposable {
+  /** Its address without TLS. */
+  readonly url: string
+  /** Its address with TLS. Undefined if the configuration has no TLS. */
+  readonly tlsUrl: string | undefined
+  /** The authority of its certificate. */
+  readonly ca: string
+}
+
+interface Place {
+  readonly folder: string
+  readonly port: number
+  readonly tlsPort: number
+  /** Ports of two gateways. */
+  readonly gateways: readonly [number, number]
+}
+
+interface Edge {
+  readonly program: string
+  readonly hasTls: boolean
+  /** Writes the configuration. @returns the arguments of the program. */
+  readonly prepare: (place: Place) => string[]
+}
+
+const DEPLOY = fileURLToPath(new URL('../../../deploy', import.meta.url))
+
+export const EDGES = {
+  'deploy/edge/nginx.conf': {
+    program: '/usr/sbin/nginx',
+    hasTls: true,
+    prepare: (place) => nginx(place, 'edge/nginx.conf'),
+  },
+  'deploy/edge/haproxy.cfg': { program: '/usr/sbin/haproxy', hasTls: true, prepare: haproxy },
+  'deploy/edge/Caddyfile': { program: '/usr/bin/caddy', hasTls: true, prepare: caddy },
+  'deploy/compose/proxy/nginx.conf': {
+    program: '/usr/sbin/nginx',
+    hasTls: false,
+    prepare: (place) => nginx(place, 'compose/proxy/nginx.conf'),
+  },
+  'deploy/compose/proxy/tls.conf': {
+    program: '/usr/sbin/nginx',
+    hasTls: true,
+    prepare: (place) => nginx(place, 'compose/proxy/tls.conf'),
+  },
+} as const satisfies Record<string, Edge>
+export type EdgeName = keyof typeof EDGES
+
+/** The reason why a proxy cannot run; undefined if it can. */
+export function whyNot(name: EdgeName): string | undefined {
+  const { program } = EDGES[name]
+  return existsSync(program) ? undefined : `${program} is not installed (apt-get install ${program.split('/').at(-1)})`
+}
+
+/** @param gateways ports on 127.0.0.1, of one gateway or two. */
+export async function startEdge(
+  name: EdgeName,
+  [first, second = first]: readonly [number, number?],
+): Promise<EdgeProxy> {
+  const { program, hasTls, prepare } = EDGES[name]
+  const folder = mkdtempSync(join(tmpdir(), 'svc-edge-'))
+  const port = await takePorts(2)
+  const authority = await createAuthority()
+  const { key, cert } = await authority.issue()
+  writeFileSync(join(folder, 'fullchain.pem'), cert)
+  writeFileSync(join(folder, 'privkey.pem'), key)
+  writeFileSync(join(folder, 'both.pem'), `${cert}\n${key}`)
+  const output: string[] = []
+  const child = startChild({
+    name: 'edge',
+    command: program,
+    args: prepare({ folder, port, tlsPort: port + 1, gateways: [first, second] }),
+    env: { HOME: folder },
+    onLine: (line) => output.push(line),
+  })
+  let hasEnded = false
+  void child.ended.then(() => {
+    hasEnded = true
+  })
+  await eventually(async () => hasEnded || (await accepts(port)), { what: `${name} listening` })
+  if (hasEnded) throw new Error(`${name} does not start: ${output.join('\n')}`)
+  return {
+    url: `http://127.0.0.1:${port}`,
+    tlsUrl: hasTls ? `https://127.0.0.1:${port + 1}` : undefined,
+    ca: authority.cert,
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL')
+      await child.ended
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    const end = (accepted: boolean): void => {
+      socket.destroy()
+      resolve(accepted)
+    }
+    socket.once('connect', () => end(true)).once('error', () => end(false))
+  })
+}
+
+/** Reads a file of deploy. @throws Error if a text to replace is not in it, so that the test runs what is shipped. */
+function adapt(file: string, changes: readonly (readonly [from: string | RegExp, to: string])[]): string {
+  return changes.reduce(
+    (text, [from, to]) => {
+      const changed = text.replaceAll(from, () => to)
+      if (changed === text) throw new Error(`${file} does not have ${from}`)
+      return changed
+    },
+    readFileSync(join(DEPLOY, file), 'utf8'),
+  )
+}
+
+function nginx({ folder, port, tlsPort, gateways }: Place, file: string): string[] {
+  const plain = `listen 127.0.0.1:${port};`
+  const listen = file.endsWith('proxy/nginx.conf')
+    ? ([['listen 8080;', plain]] as const)
+    : ([
+        [/listen \d+ ssl( http2)?;/g, `${plain} listen 127.0.0.1:${tlsPort} ssl http2;`],
+        ['/etc/nginx/certificates', folder],
+      ] as const)
+  const isCompose = file.startsWith('compose/')
+  const config = adapt(file, [
+    ...(isCompose ? ([['/tmp/', `${folder}/`]] as const) : []),
+    ...listen,
+    // Tests let gateways fail on purpose, more often than nginx would forgive.
+    [/max_fails=\d+/g, 'max_fails=0'],
+    [isCompose ? 'gateway-1:8080' : '127.0.0.1:8081', `127.0.0.1:${gateways[0]}`],
+    [isCompose ? 'gateway-2:8080' : '127.0.0.1:8082', `127.0.0.1:${gateways[1]}`],
+    [/pid \S+;/g, `pid ${folder}/pid;`],
+    [/(error_log|access_log) [^;]+;/g, ''],
+    // The image of compose knows this directive, and nginx of Debian 12 does not. Above, `listen` has its older form.
+    ...(file.endsWith('tls.conf') ? ([['http2 on;', '']] as const) : []),
+  ])
+  writeFileSync(join(folder, 'nginx.conf'), config)
+  if (isCompose) writeFileSync(join(folder, 'common.conf'), adapt('compose/proxy/common.conf', []))
+  const settings = `daemon off; master_process off; error_log stderr; lock_file ${folder}/lock;`
+  return ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', 'stderr', '-g', settings]
+}
+
+function haproxy({ folder, port, tlsPort, gateways }: Place): string[] {
+  const config = adapt('edge/haproxy.cfg', [
+    ['bind :443', `bind 127.0.0.1:${port}\n  bind 127.0.0.1:${tlsPort}`],
+    ['/etc/haproxy/agents.example.org.pem', join(folder, 'both.pem')],
+    ['127.0.0.1:8081', `127.0.0.1:${gateways[0]}`],
+    ['127.0.0.1:8082', `127.0.0.1:${gateways[1]}`],
+  ])
+  writeFileSync(join(folder, 'haproxy.cfg'), config)
+  return ['-db', '-f', join(folder, 'haproxy.cfg')]
+}
+
+function caddy({ folder, port, tlsPort, gateways }: Place): string[] {
+  const tls = `tls ${join(folder, 'fullchain.pem')} ${join(folder, 'privkey.pem')}`
+  const config = adapt('edge/Caddyfile', [
+    ['agents.example.org {', `https://:${tlsPort} {\n\tbind 127.0.0.1\n\t${tls}`],
+    ['admin off', 'admin off\n\tauto_https off'],
+    ['127.0.0.1:8081', `127.0.0.1:${gateways[0]}`],
+    ['127.0.0.1:8082', `127.0.0.1:${gateways[1]}`],
+  ])
+  const site = config.slice(config.indexOf(`https://:${tlsPort}`))
+  const plain = site.replace(`https://:${tlsPort}`, `http://:${port}`).replace(tls, '')
+  writeFileSync(join(folder, 'Caddyfile'), `${config}\n${plain}`)
+  return ['run', '--config', join(folder, 'Caddyfile'), '--adapter', 'caddyfile']
+}
