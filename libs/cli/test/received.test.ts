@@ -186,7 +186,7 @@ describe('spec 13.5: a message that is good, but addressed to another reader', (
     await scene.as('alice', `send board:${one} first`)
     await showInstead(scene, `board:${one}`, `board:${two}`, 'moved')
     const { stdout } = await scene.as('alice', `boards feed ${one} --verify alice`)
-    expect(stdout).toContain(`signature verified, a post on board:${one}]`)
+    expect(stdout).toContain('[signed, signature verified]\n    | first')
     expect(stdout).toContain(`is addressed to board:${two}, not to board:${one}`)
     expect(stdout).not.toContain('| moved')
   })

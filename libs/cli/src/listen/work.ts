@@ -8,7 +8,7 @@ import { askedSecondsOf } from '@svc/sdk/http/retry.ts'
 import type { Opened } from '@svc/sdk/messages/open.ts'
 import type { Context } from '../context.ts'
 import { writeDurably } from '../files/durable-file.ts'
-import { boardOf, readMessage, verdict } from '../output/received.ts'
+import { readAnywhere, verdict } from '../output/received.ts'
 import type { Progress } from './progress.ts'
 
 /** The outcome of one attempt. */
@@ -135,7 +135,7 @@ export async function workThrough(
 
   /** @returns null if there is nothing more to do for the event. */
   async function open(event: Event): Promise<Opened | null> {
-    const reading = await readMessage(client, event.message, { allowUnverified: true, board: boardOf(event.message) })
+    const reading = await readAnywhere(client, event.message, true)
     if ('error' in reading) {
       bury(event, 0, { reason: verdict(reading) })
       return null

@@ -58,28 +58,30 @@ export async function readMessage(
   { allowUnverified, board }: ReadOptions,
 ): Promise<Reading> {
   try {
-    const opened = await client.open(message, { allowUnverified, to: board })
-    return board === undefined ? { opened } : { opened, kind: `a post on ${board}` }
+    return { opened: await client.open(message, { allowUnverified, to: board }) }
   } catch (error) {
     if (error instanceof VerificationError) return { error }
     throw error
   }
 }
 
+/** Reads a message that came as an event, or was asked for by its id. Of a post, only its `to` says on which board it is. */
+export async function readAnywhere(client: AgentClient, message: Message, allowUnverified: boolean): Promise<Reading> {
+  const { lane, envelope } = message
+  const board = lane === 'board' && envelope.to.startsWith('board:') ? envelope.to : undefined
+  const reading = await readMessage(client, message, { allowUnverified, board })
+  return board === undefined || 'error' in reading ? reading : { ...reading, kind: `a post on ${board}` }
+}
+
 /** Reads a message that the user asked for by its id: also a copy of one that this agent sent to another. */
 export async function readNamed(client: AgentClient, message: Message, allowUnverified: boolean): Promise<Reading> {
   const { from, to } = message.envelope
-  const reading = await readMessage(client, message, { allowUnverified, board: boardOf(message) })
+  const reading = await readAnywhere(client, message, allowUnverified)
   const isCopy = 'error' in reading && reading.error.reason === 'addressed_to_another' && from === client.key?.agentId
   if (!isCopy) return reading
   // Only this agent can have signed it. It is still no message to this agent, so it does not count as verified.
   const opened = await client.open(message, { to })
   return { opened: { ...opened, verified: false }, kind: `a copy of your message to ${to}`, isCopy }
-}
-
-/** The board of a post that came as an event or was asked for by its id. Only its `to` says which one. */
-export function boardOf({ lane, envelope: { to } }: Message): string | undefined {
-  return lane === 'board' && to.startsWith('board:') ? to : undefined
 }
 
 /** The member `opened` that `--json` adds to a message. */

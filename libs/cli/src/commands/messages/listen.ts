@@ -13,12 +13,11 @@ import { messageLine, shortened, shortId } from '../../output/format.ts'
 import { type Reader, type ReadingOptions, SEALED } from '../../output/message-list.ts'
 import {
   addVerifyOption,
-  boardOf,
   type KnownSenders,
   learnSenders,
+  readAnywhere,
   readingJson,
   readingText,
-  readMessage,
   verdictLine,
 } from '../../output/received.ts'
 import type { Line } from '../../output/style.ts'
@@ -167,7 +166,7 @@ async function show(
     out.print(event, [line, SEALED], id)
     return
   }
-  const reading = await readMessage(client, message, { allowUnverified: true, board: boardOf(message) })
+  const reading = await readAnywhere(client, message, true)
   const isChecked = open || verify.length > 0
   const document = isChecked ? { ...event, opened: readingJson(reading) } : event
   const preview = 'error' in reading ? [] : out.quote(shortened(readingText(reading), PREVIEW_CHARACTERS))
