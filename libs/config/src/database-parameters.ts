@@ -133,10 +133,13 @@ const RULES: Readonly<Record<string, Rule>> = {
 
 /**
  * @returns why the parameter changes nothing; undefined if `parseDatabaseUrl` reads it.
+ * @param mayBeSecret whether an unknown name may be the rest of a password with an unencoded `&`.
  * @throws TypeError whose message continues the name of the variable, and never has a value that may be secret.
  */
-export function ruleOut(name: string, value: string): string | undefined {
+export function ruleOut(name: string, value: string, { mayBeSecret = false } = {}): string | undefined {
   const rule = Object.hasOwn(RULES, name) ? RULES[name] : undefined
+  if (rule === undefined && mayBeSecret)
+    throw new TypeError('has an unknown parameter after the password: percent-encode special characters')
   if (rule === undefined)
     throw new TypeError(
       `has ${name}, which is no parameter of Postgres: remove it, or write settings as options=-c%20name=value`,

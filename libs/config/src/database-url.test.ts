@@ -167,6 +167,10 @@ describe('a URL that asks for more than processes can do is refused by the name 
     ['host=a user=u password=hidden', 'is not a valid URL'],
     ['postgres:a/svc', 'is not a valid URL'],
     ['postgres://u:hid/den@a/svc', 'is not a valid URL: percent-encode special characters'],
+    [
+      'postgres://u@a/svc?password=x&hidden',
+      'has an unknown parameter after the password: percent-encode special characters',
+    ],
     ['postgres://u:hid?den@a/svc', 'is not a valid URL: percent-encode special characters'],
     ['postgres://u:12?den@a/svc', 'is not a valid URL: percent-encode special characters'],
     ['postgres://u:12/den@a/svc?x=y', 'is not a valid URL: percent-encode special characters'],

@@ -89,7 +89,7 @@ function readParameters(query: string): { parameters: Parameters; ignored: strin
     const [name, value] = [decode(written), decode(text)]
     if (parameters.has(name)) throw new TypeError(`has ${name} more than once: keep only one`)
     parameters.set(name, value)
-    const reason = ruleOut(name, value)
+    const reason = ruleOut(name, value, { mayBeSecret: parameters.has('password') })
     if (reason !== undefined) ignored.push(reason)
   }
   const attributes = parameters.get('target_session_attrs')

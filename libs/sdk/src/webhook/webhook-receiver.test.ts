@@ -17,8 +17,11 @@ interface Request {
   headers: Record<string, string | string[] | undefined>
 }
 
-function requestOf(id: string, { timestamp = NOW_MS / 1000, secret = SECRET, deliveryId = `d-${id}` } = {}): Request {
-  const body = `{"id":"${id}","from":"a","to":"b@x","type":"event","ts":"2026-01-01T12:00:00Z","body":1.0,"sig":"ü"}`
+function requestOf(
+  id: string,
+  { timestamp = NOW_MS / 1000, secret = SECRET, deliveryId = `d-${id}`, to = 'b@x' } = {},
+): Request {
+  const body = `{"id":"${id}","from":"a","to":"${to}","type":"event","ts":"2026-01-01T12:00:00Z","body":1.0,"sig":"ü"}`
   const signature = createHmac('sha256', secret).update(`${timestamp}.${id}.${body}`).digest('hex')
   return {
     body,
@@ -70,6 +73,17 @@ describe('spec 10.8: the receiver verifies the signature', () => {
     expect(delivery).toMatchObject({ messageId: 'msg-0001', deliveryId: 'd-msg-0001', timestamp: NOW_MS / 1000 })
     expect(delivery.envelope.id).toBe('msg-0001')
     expect(Buffer.from(delivery.body).toString()).toBe(body)
+  })
+
+  test.each([
+    ['bob@svc.example', 204, 1],
+    ['bob@SVC.example', 204, 1],
+    ['eve@svc.example', 403, 0],
+    ['bob@other.example', 403, 0],
+  ])('spec 13.5: a delivery to bob@svc.example, at the receiver of %s: %i', async (address, status, count) => {
+    const { taken, post } = startHandler({ address })
+    expect(await post(requestOf('msg-0001', { to: 'bob@svc.example' }))).toBe(status)
+    expect(taken).toHaveLength(count)
   })
 
   test.each<[string, (request: Request) => Request]>([

@@ -3,8 +3,10 @@
  * delivery id and message id, and answers 2xx only after durable acceptance (spec 10.8).
  */
 import type { Envelope } from '@svc/contracts/resources.ts'
+import { VerificationError } from '../errors.ts'
 import { parseAnswer } from '../http/answer-json.ts'
 import { envelope as envelopeShape } from '../http/answers.ts'
+import { assertAddressedTo } from '../messages/open.ts'
 
 export interface WebhookDelivery {
   /** Its sender is not verified here. `AgentClient.open` verifies it without trusting the service. */
@@ -19,7 +21,7 @@ export interface WebhookDelivery {
 }
 
 /** Why a request is refused. */
-export type WebhookRefusal = 'malformed' | 'signature_invalid' | 'timestamp_out_of_range'
+export type WebhookRefusal = 'malformed' | 'signature_invalid' | 'timestamp_out_of_range' | 'addressed_to_another'
 
 export class WebhookError extends Error {
   override name = 'WebhookError'
@@ -42,6 +44,11 @@ export type WebhookHeaders = Readonly<Record<string, string | readonly string[] 
 
 export interface WebhookVerifyOptions {
   readonly secret: string
+  /**
+   * This agent's address, `<name>@<authority>`. A delivery to anybody else is refused, even if its signature is good (spec 13.5).
+   * Without it, nothing compares `to` before `AgentClient.open` does.
+   */
+  readonly address?: string
   /** How far the timestamp may differ from this machine's clock. Default 300. */
   readonly toleranceSeconds?: number
   /** For tests. */
@@ -69,7 +76,12 @@ const DEFAULT_TOLERANCE_SECONDS = 300
 const DEFAULT_REMEMBERED = 10_000
 /** A request to the service has at most 96 KiB, so an envelope cannot be larger. */
 const MAX_BODY_BYTES = 96 * 1024
-const STATUS = { malformed: 400, signature_invalid: 401, timestamp_out_of_range: 401 } as const
+const STATUS = {
+  malformed: 400,
+  signature_invalid: 401,
+  timestamp_out_of_range: 401,
+  addressed_to_another: 403,
+} as const
 
 /**
  * Verifies one request by its headers and exact body bytes. Does not detect duplicates.
@@ -78,7 +90,7 @@ const STATUS = { malformed: 400, signature_invalid: 401, timestamp_out_of_range:
 export async function verifyWebhook(
   headers: WebhookHeaders,
   body: Uint8Array,
-  { secret, toleranceSeconds = DEFAULT_TOLERANCE_SECONDS, nowMs = Date.now }: WebhookVerifyOptions,
+  { secret, address, toleranceSeconds = DEFAULT_TOLERANCE_SECONDS, nowMs = Date.now }: WebhookVerifyOptions,
 ): Promise<WebhookDelivery> {
   const timestampText = headerOf(headers, 'x-svc-timestamp', /^\d{1,15}$/)
   const messageId = headerOf(headers, 'x-svc-message-id', /^[A-Za-z0-9_-]{8,80}$/)
@@ -100,6 +112,7 @@ export async function verifyWebhook(
   }
   const envelope = parseEnvelope(body)
   if (envelope.id !== messageId) throw new WebhookError('malformed', 'x-svc-message-id is not the id of the envelope')
+  if (address !== undefined) checkAddress(envelope, address)
   return { envelope, messageId, deliveryId, timestamp, body }
 }
 
@@ -172,6 +185,15 @@ function parseEnvelope(body: Uint8Array): Envelope {
     return envelopeShape(parseAnswer(new TextDecoder('utf-8', { fatal: true }).decode(body)), 'the envelope')
   } catch (cause) {
     throw new WebhookError('malformed', 'the body is not an envelope', { cause })
+  }
+}
+
+function checkAddress(envelope: Envelope, address: string): void {
+  try {
+    assertAddressedTo(envelope, address)
+  } catch (cause) {
+    if (!(cause instanceof VerificationError)) throw cause
+    throw new WebhookError('addressed_to_another', cause.message, { cause })
   }
 }
 
