@@ -2,9 +2,9 @@ import { expect, test } from 'vitest'
 import { readConfig } from './config.ts'
 
 test('two URLs are enough, everything else has a default', () => {
-  expect(readConfig({ SVC_NATS_URL: 'nats://n', SVC_DATABASE_URL: 'postgres://p' })).toEqual({
+  expect(readConfig({ SVC_NATS_URL: 'nats://n', SVC_DATABASE_URL: 'postgres://u@p' })).toEqual({
     natsUrl: 'nats://n',
-    databaseUrl: 'postgres://p',
+    databaseUrl: 'postgres://u@p',
     process: { logLevel: 'info' },
     poolSize: 8,
   })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { readConfig } from './config.ts'
 
-const CONNECTIONS = { SVC_NATS_URL: 'nats://127.0.0.1', SVC_DATABASE_URL: 'postgres://127.0.0.1' }
+const CONNECTIONS = { SVC_NATS_URL: 'nats://127.0.0.1', SVC_DATABASE_URL: 'postgres://u@127.0.0.1' }
 
 test('spec 11.7: by default 100 free units, a ceiling of 1000 and 10 introductions a day', () => {
   expect(readConfig(CONNECTIONS).allowances).toEqual({ freeUnits: 100, hardLimit: 1000, introductions: 10 })

@@ -5,12 +5,12 @@ import { expect, test } from 'vitest'
 import { readConfig } from './config.ts'
 
 const KEY = 'k'.repeat(32)
-const ENV = { SVC_NATS_URL: 'nats://n', SVC_DATABASE_URL: 'postgres://p', SVC_CHALLENGE_KEY: KEY }
+const ENV = { SVC_NATS_URL: 'nats://n', SVC_DATABASE_URL: 'postgres://u@p', SVC_CHALLENGE_KEY: KEY }
 
 test('defaults', () => {
   expect(readConfig(ENV)).toEqual({
     natsUrl: 'nats://n',
-    databaseUrl: 'postgres://p',
+    databaseUrl: 'postgres://u@p',
     process: { logLevel: 'info' },
     authority: '127.0.0.1:8080',
     powDifficulty: 18,

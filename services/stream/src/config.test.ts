@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { readConfig } from './config.ts'
 
-const CONNECTIONS = { SVC_NATS_URL: 'nats://localhost', SVC_DATABASE_URL: 'postgres://localhost' }
+const CONNECTIONS = { SVC_NATS_URL: 'nats://localhost', SVC_DATABASE_URL: 'postgres://u@localhost' }
 
 test('spec 9.7, 9.8, 11.7: 200 streams per process, 5 minutes, 15 s', () => {
   expect(readConfig(CONNECTIONS)).toMatchObject({

@@ -2,12 +2,12 @@ import { expect, test } from 'vitest'
 import { readConfig } from './config.ts'
 
 const KEY = 'k'.repeat(32)
-const LEAST = { SVC_NATS_URL: 'nats://n', SVC_DATABASE_URL: 'postgres://p', SVC_WEBHOOK_SECRET_KEY: KEY }
+const LEAST = { SVC_NATS_URL: 'nats://n', SVC_DATABASE_URL: 'postgres://u@p', SVC_WEBHOOK_SECRET_KEY: KEY }
 
 test('spec 10.7: defaults', () => {
   expect(readConfig(LEAST)).toEqual({
     natsUrl: 'nats://n',
-    databaseUrl: 'postgres://p',
+    databaseUrl: 'postgres://u@p',
     process: { logLevel: 'info' },
     poolSize: 8,
     backoff: [0, 30, 120, 600, 3_600],

@@ -133,12 +133,14 @@ interface RoleState extends Purse {
   readonly caller: BoardRole
   readonly current: BoardRole
   readonly targetRevoked: boolean
+  /** The agent that would get the role has blocked the caller. */
+  readonly blocked: boolean
   readonly next: Role
 }
 
 /** Which roles may set which roles, and the order of the errors (spec 8.5, 8.6). No run reaches the limit of 100 records. */
 export function answerToRole(state: RoleState): string {
-  const { signerRevoked, own, caller, next, targetRevoked } = state
+  const { signerRevoked, own, caller, next, targetRevoked, blocked } = state
   const current = own ? caller : state.current
   if (signerRevoked) return '401 signer_revoked'
   if (!mayRead({ visibility: state.visibility, role: caller })) return '404 not_found'
@@ -146,6 +148,8 @@ export function answerToRole(state: RoleState): string {
   if (caller !== 'owner' && !(own && maySetOwn(state, current))) return '403 forbidden'
   if (current === next) return '200'
   if (isSubscribed(next) && targetRevoked) return '409 agent_revoked'
+  const isHigher = isSubscribed(next) && (next === 'writer' || !isSubscribed(current))
+  if (blocked && !own && isHigher) return '403 admission_denied'
   return isSubscribed(next) && !isSubscribed(current) ? (refusalOfPurse(state) ?? '200') : '200'
 }
 

@@ -154,10 +154,9 @@ export const MUTATIONS: readonly Mutation[] = [
     what: 'A resumed stream begins one event too late',
     edits: [
       {
-        file: 'services/stream/src/streams/event-stream.ts',
-        find: 'const page = await this.#sources.history.read(this.agentId, this.#last, this.#options.traceparent)',
-        replace:
-          'const page = await this.#sources.history.read(this.agentId, this.#last + 1, this.#options.traceparent)',
+        file: 'services/stream/src/streams/pages.ts',
+        find: 'this.#history.read({ ...this.#reader, after, limit',
+        replace: 'this.#history.read({ ...this.#reader, after: after + 1, limit',
       },
     ],
     args: ['--round-seconds', '25', '--faults', 'kill-process'],

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { getIdentity, revokeAgent, updateSettings } from '@svc/contracts/identity.ts'
+import { formatPublicKey } from '@svc/svc1/public-key.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { describe, expect, test } from 'vitest'
 import {
@@ -115,7 +116,7 @@ describe('during a drain the gateway accepts no requests and finishes those unde
       const agent = {
         agent_id: alice.agentId,
         name: 'alice',
-        pubkey: `ed25519:${'0'.repeat(64)}`,
+        pubkey: formatPublicKey(alice.publicKey),
         created_at: 1,
         revoked: false,
       }

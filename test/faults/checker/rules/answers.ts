@@ -278,6 +278,7 @@ function allowedAnswers(world: World, purses: Purses, attempt: Attempt): Readonl
         caller: roles(board, actor),
         current: roles(board, agent),
         targetRevoked: world.revoked.of(agent).possible(startMs, endMs),
+        blocked: [...world.contact.of(agent, actor).possible(startMs, endMs)].map((contact) => contact === 'blocked'),
         next: [next],
         ...purse,
       }),
