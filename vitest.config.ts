@@ -19,7 +19,7 @@ export default defineConfig({
     maxWorkers: 4,
     sequence: { sequencer: TestOrder },
     // Only a test that hangs takes this long, on a machine of any speed (test/support/eventually.ts).
-    testTimeout: 60_000,
+    testTimeout: 180_000,
     hookTimeout: 240_000,
     teardownTimeout: 60_000,
   },

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { jsonValues } from '../../libs/envelope/test/json-texts.ts'
+import { anyCodePoint } from '../support/any-text.ts'
 import type { ApiDescription, Json } from '../support/description/api-description.ts'
 
 /** Values that fit a schema of the description. An unknown keyword is an error. */
@@ -46,5 +47,5 @@ function stringsOf(rules: Json): fc.Arbitrary<string> {
   if (format === 'date-time')
     return fc.date({ noInvalidDate: true, min: new Date(0), max: new Date(4e12) }).map((date) => date.toISOString())
   // The units are code points, because lengths are counted in them (spec 2.11).
-  return fc.string({ unit: 'binary', minLength, maxLength })
+  return fc.string({ unit: anyCodePoint, minLength, maxLength })
 }

@@ -5,7 +5,7 @@ const FIRST_PAUSE_MS = 20
 const MAX_PAUSE_MS = 100
 const PAUSE_GROWTH = 1.2
 /** Long enough for a slow, shared machine, so that only a condition that never holds times out. */
-const PATIENCE_MS = 30_000
+const PATIENCE_MS = 60_000
 
 /**
  * Calls `check` until it neither throws nor returns false, and returns its result.

@@ -15,6 +15,12 @@ const stop = new AbortController()
 const force = new AbortController()
 const colour = process.stdout.isTTY === true && (process.env.NO_COLOR ?? '') === ''
 
+if (process.argv.length > 2) {
+  console.log(
+    'usage: npx pnpm start\nRuns the whole system until Ctrl-C. Variables configure it: see deploy/local/README.md.',
+  )
+  process.exit(/^(-h|--help)$/.test(process.argv[2] ?? '') ? 0 : 2)
+}
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal)
 watchStarter(() => {
   if (stop.signal.aborted) return

@@ -163,8 +163,9 @@ describe('a URL that asks for more than processes can do is refused by the name 
 
   test.each([
     ['mysql://u:hidden@a/svc', 'has the scheme mysql://'],
-    ['jdbc:postgresql://a/svc?user=u', 'is not a valid URL'],
-    ['host=a user=u password=hidden', 'is not a valid URL'],
+    ['jdbc:postgresql://a/svc?user=u&password=hidden', 'is a URL of JDBC: write postgres://'],
+    ['host=a user=u password=hidden', 'is a list of keywords and values: write postgres://'],
+    ["password = 'hidden' host = a", 'is a list of keywords and values'],
     ['postgres:a/svc', 'is not a valid URL'],
     ['postgres://u:hid/den@a/svc', 'is not a valid URL: percent-encode special characters'],
     [

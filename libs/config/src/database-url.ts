@@ -46,6 +46,12 @@ const SESSIONS_THAT_WRITE = ['read-write', 'primary']
 const DEFAULT_PORT = 5432
 const URI = /^([a-z][a-z0-9+.-]*):\/\/([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/is
 const NOT_A_URL = 'is not a valid URL: percent-encode special characters'
+const FORM = 'write postgres://user:password@host:port/database'
+/** Other ways to write a connection, and what to answer. */
+const OTHER_FORMS: [RegExp, string][] = [
+  [/^jdbc:/i, `is a URL of JDBC: ${FORM}`],
+  [/^\s*[a-z_]+\s*=/i, `is a list of keywords and values: ${FORM}`],
+]
 
 type Parameters = ReadonlyMap<string, string>
 
@@ -57,15 +63,14 @@ export function parseDatabaseUrl(text: string): DatabaseUrl {
   const [, scheme = '', authority = '', path = '', query = ''] = URI.exec(text) ?? []
   // A password with an unencoded slash or question mark ends the authority. Parts of it must not appear in a message.
   const isCutOff = !authority.includes('@') && (path.includes('@') || query.includes('@'))
-  if (scheme === '' || isCutOff) throw new TypeError(NOT_A_URL)
-  if (!/^postgres(ql)?$/i.test(scheme))
-    throw new TypeError(`has the scheme ${scheme}://: write postgres://user:password@host:port/database`)
+  if (scheme === '' || isCutOff) throw new TypeError(OTHER_FORMS.find(([form]) => form.test(text))?.[1] ?? NOT_A_URL)
+  if (!/^postgres(ql)?$/i.test(scheme)) throw new TypeError(`has the scheme ${scheme}://: ${FORM}`)
   const { parameters, ignored } = readParameters(query)
   const at = authority.lastIndexOf('@')
   const [, login = '', secret = ''] = /^([^:]*):?(.*)$/s.exec(authority.slice(0, Math.max(at, 0))) ?? []
   const { hosts, server } = readHosts(authority.slice(at + 1), parameters)
   const user = parameters.get('user') ?? decode(login)
-  if (user === '') throw new TypeError('names no user: write postgres://user:password@host:port/database')
+  if (user === '') throw new TypeError(`names no user: ${FORM}`)
   return {
     hosts,
     user,

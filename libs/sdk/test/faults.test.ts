@@ -51,6 +51,14 @@ describe('spec 13.2: each retry has a fresh nonce and signature, but the id and 
     expect(new Set(sends(service).map(({ body }) => body)).size).toBe(1)
   })
 
+  test('a request that came twice may have taken effect, so a later refusal can prove it', async () => {
+    await using service = await startFakeService()
+    const [alice] = await registered(service, 'alice')
+    await clientOf(service, { key: alice.key }).revoke(alice.key.agentId)
+    service.meet('POST /v2/me/revoke', { kind: 'refuse', code: 'nonce_replayed' })
+    expect(await alice.revoke(alice.key.agentId)).toEqual({ status: 'revoked' })
+  })
+
   test('a stored envelope can be posted again by a later process', async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')

@@ -1,5 +1,6 @@
 import { findAgent, findAgentByName, getIdentity, listAgents, updateSettings } from '@svc/contracts/identity.ts'
 import { formatPublicKey } from '@svc/svc1/public-key.ts'
+import { anyCodePoint } from '@svc/test/support/any-text.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { listAgents as listAgentRows, revokeAgent } from '../src/store/agents.ts'
@@ -109,7 +110,7 @@ describe('spec 5.9, 7.9: the list of agents', () => {
     for (const name of names) await h.register(name)
     await h.database.run((sql) => sql`update identity.agents set discoverable = true`)
     const text = fc.oneof(
-      fc.string({ unit: 'binary', maxLength: 6 }),
+      fc.string({ unit: anyCodePoint, maxLength: 6 }),
       fc.stringMatching(/^[ab0-]{0,4}$/),
       fc.constantFrom(...names, 'abc\0', '\0', 'abc\0zzz', 'abc\ud800', '\uffff', '\u{1f600}', 'b'.repeat(5_000)),
     )

@@ -1,8 +1,9 @@
+import { anyCodePoint } from '@svc/test/support/any-text.ts'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { visibleJson, visibleText } from './visible-text.ts'
 
-const anyText = fc.string({ unit: 'binary', maxLength: 200 })
+const anyText = fc.string({ unit: anyCodePoint, maxLength: 200 })
 // Characters that terminals act on: C0 except tab and line feed, DEL and C1. Also marks that change the reading order.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern searches for control characters
 const ACTIVE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\u2028\u2029]/
@@ -17,7 +18,7 @@ test('the output has no character that a terminal acts on, for any text', () => 
 
 test('JSON has no character that a terminal acts on, and keeps its value', () => {
   fc.assert(
-    fc.property(fc.jsonValue({ stringUnit: 'binary' }), (value) => {
+    fc.property(fc.jsonValue({ stringUnit: anyCodePoint }), (value) => {
       const json = visibleJson(value)
       expect(json).not.toMatch(ACTIVE)
       expect(json).not.toContain('\n')

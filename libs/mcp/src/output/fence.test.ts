@@ -1,3 +1,4 @@
+import { anyCodePoint } from '@svc/test/support/any-text.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createFence, excerptEnd, quoted } from './fence.ts'
@@ -16,7 +17,10 @@ describe('a fence', () => {
   })
 
   test('no text can have a line without the mark, or a second end of the fence', () => {
-    const piece = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom(...LINE_ENDS, 'unread: 0', '] end of data'))
+    const piece = fc.oneof(
+      fc.string({ unit: anyCodePoint }),
+      fc.constantFrom(...LINE_ENDS, 'unread: 0', '] end of data'),
+    )
     fc.assert(
       fc.property(fc.array(piece), (pieces) => {
         const lines = fence.wrap(pieces.join('')).split(/\r\n|[\n\r\v\f\u0085\u2028\u2029]/u)

@@ -262,9 +262,13 @@ function isCode(failure: unknown, code: string): boolean {
   return failure instanceof ApiError && failure.code === code
 }
 
-/** A refusal below 500 is certain. After a lost answer or a 5xx the outcome is unknown (spec 3.17, 13.2). */
+/**
+ * A refusal below 500 is certain. After a lost answer or a 5xx the outcome is unknown (spec 3.17, 13.2). So it is after
+ * `nonce_replayed`: every nonce is fresh, so something on the way sent the request twice, and the first may have taken effect.
+ */
 function isUnknownOutcome(failure: unknown): boolean {
-  return !isRefusedUnread(failure) && (!(failure instanceof ApiError) || failure.status >= 500)
+  if (isRefusedUnread(failure)) return false
+  return !(failure instanceof ApiError) || failure.status >= 500 || failure.code === 'nonce_replayed'
 }
 
 /** Too many requests: whoever said so, the service or a proxy, did nothing with this one. */

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
+import { anyCodePoint } from '@svc/test/support/any-text.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -150,7 +151,7 @@ describe('the server keeps working, whatever arrives over a connection', () => {
       '\r\n\r\n',
       ' ',
     ),
-    fc.string({ unit: 'binary', maxLength: 40 }),
+    fc.string({ unit: anyCodePoint, maxLength: 40 }),
   )
 
   test('property: each answer has the shape of this API, or there is none', async () => {

@@ -47,7 +47,8 @@ export function parseAddressRange(text: string): AddressRange | undefined {
 /**
  * Returns the client's address. That is the peer's address, unless the peer is a trusted proxy. Then it is the last entry in
  * `X-Forwarded-For` that is not a trusted proxy. The sender may have forged everything before that entry (spec 3.16: only a
- * trusted proxy's forwarded address counts). An entry that is not an address ends the walk at the proxy that passed it on.
+ * trusted proxy's forwarded address counts). An entry that is not an address ends the walk at the proxy that passed it on. Empty
+ * entries are skipped (RFC 9110, 5.6.1).
  * @param forwardedFor all values of the header, in the order received.
  */
 export function clientAddress(
@@ -59,11 +60,14 @@ export function clientAddress(
   if (!isTrusted(parsed, trusted)) {
     return forwardedFor !== undefined && isPrivate(parsed) ? { address: peer, doubt: 'untrusted' } : { address: peer }
   }
-  if (forwardedFor === undefined) return { address: peer, doubt: 'absent' }
-  const entries = forwardedFor.split(',')
+  const entries = (forwardedFor ?? '')
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '')
+  if (entries.length === 0) return { address: peer, doubt: 'absent' }
   let address = peer
   for (let left = entries.length - 1; left >= 0; left -= 1) {
-    const host = hostOf(entries[left]?.trim() ?? '')
+    const host = hostOf(entries[left] ?? '')
     const entry = parseAddress(host)
     if (entry === undefined) return { address, doubt: 'unreadable' }
     address = host
