@@ -130,7 +130,7 @@ export async function startGateway(
       room,
       reading,
       bodies,
-      count: (request) => limiter.take(clients.ofRequest(request)),
+      count: (client) => limiter.take(client),
       load,
       outflow: stack.use(createOutflow({ maxRequests, onProgress: room.touch })),
       corsOrigins: config.corsOrigins,

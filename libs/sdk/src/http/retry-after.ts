@@ -10,7 +10,9 @@ const LONGEST = 1_000_000_000
  */
 export function retryAfterOf(headers: Headers, nowMs: number): number | undefined {
   const value = headers.get('retry-after')?.trim() ?? ''
-  if (/^\d+(\.\d+)?$/.test(value)) return within(Number(value))
+  // Two proxies in a row may each add a line, and `fetch` joins them.
+  const seconds = value.split(',').map((one) => one.trim())
+  if (seconds.every((one) => /^\d+(\.\d+)?$/.test(one))) return within(Math.max(...seconds.map(Number)))
   const untilMs = parseDate(value)
   if (Number.isNaN(untilMs)) return undefined
   const answeredMs = parseDate(headers.get('date') ?? '')

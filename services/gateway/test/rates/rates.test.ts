@@ -146,5 +146,35 @@ describe('spec 3.15: rate limits per client address', () => {
       expect(await sendAll(h, ['/v2/x', '/v2/x'], '192.0.2.9')).toEqual([404, 429])
       expect(await sendAll(h, ['/v2/x'], '192.0.2.8')).toEqual([404])
     })
+
+    test.each([
+      ['more headers than are accepted', `${line}${host}${many}\r\n`, 400],
+      ['longer headers than are accepted', `${line}${host}a: ${'b'.repeat(100_000)}\r\n\r\n`, 400],
+      ['what is not HTTP', 'GARBAGE\r\n\r\n', 400],
+      ['another version of HTTP', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400],
+      ['an unknown method', `HELLO /v2/x HTTP/1.1\r\n${host}\r\n`, 404],
+      ['a body with a malformed length', `POST /v2/x HTTP/1.1\r\n${host}Content-Length: x\r\n\r\n`, 400],
+      ['CONNECT', `CONNECT x:1 HTTP/1.1\r\n${host}\r\n`, 404],
+    ])('also without a proxy, and once: %s', async (_, bytes, status) => {
+      await using h = await startHarness({ ...BURSTS, SVC_RATE_BURST: '2' })
+      const answered = async (expected: number): Promise<void> => {
+        const connection = openRaw(h.port)
+        connection.write(bytes)
+        await eventually(() => expect(connection.received.slice(0, 13)).toBe(`HTTP/1.1 ${expected} `))
+        connection.socket.destroy()
+      }
+      await answered(status)
+      expect(await sendAll(h, ['/v2/x', '/v2/x'])).toEqual([404, 429])
+      await answered(429)
+    })
+
+    test('a request whose body turns out to be malformed counts once', async () => {
+      await using h = await startHarness({ ...BURSTS, SVC_RATE_BURST: '2' })
+      const connection = openRaw(h.port)
+      connection.write(`POST /v2/x HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\nx\r\n`)
+      await eventually(() => connection.received.startsWith('HTTP/1.1 400 '))
+      connection.socket.destroy()
+      expect(await sendAll(h, ['/v2/x', '/v2/x'])).toEqual([404, 429])
+    })
   })
 })

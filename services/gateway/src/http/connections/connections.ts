@@ -25,8 +25,8 @@ export interface ConnectionGuards {
   readonly room: ConnectionRoom
   readonly reading: Reading
   readonly bodies: Bodies
-  /** Counts a request that gets no other answer than that of its connection. @returns as `RateLimiter.take`. */
-  readonly count: (request: IncomingMessage) => number | Promise<number>
+  /** Counts a request of a client that gets no other answer than that of its connection. @returns as `RateLimiter.take`. */
+  readonly count: (client: string) => number | Promise<number>
 }
 
 interface HttpServerOptions extends ConnectionGuards {
@@ -51,11 +51,11 @@ function handleRequests(
 ): void {
   const onDropped = (request: IncomingMessage): void => {
     bodies.release(request)
-    void count(request)
+    void count(clients.ofRequest(request))
   }
   const pipelines = new Pipelines({ clients, reading, onDropped })
-  // Node silently drops headers past this number. Those of a trusted proxy are kept, because its last header may name the client
-  // whose rate counts. Other clients may leave their heads unfinished, and each header takes memory.
+  // Node refuses a head with more headers than this. That of a trusted proxy is read to its end, because its last header may
+  // name the client whose rate counts. Other clients may leave their heads unfinished, and each header takes memory.
   server.prependListener('connection', (socket) => {
     server.maxHeadersCount = clients.ofConnection(socket) === undefined ? 0 : MAX_HEADERS
   })
@@ -66,7 +66,7 @@ function handleRequests(
   server.on('request', (request, response) => {
     const { socket } = request
     if (socket.destroyed) {
-      void count(request) // Node parses the rest of what it has read even if the connection is closed
+      void count(clients.ofRequest(request)) // Node parses the rest of what it has read even if the connection is closed
       return
     }
     const connection = connectionOf(socket)
@@ -91,21 +91,31 @@ function handleRequests(
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
 }
 
-function handleFaults(server: Server, { reading, count }: ConnectionGuards, { headersTimeout }: ServerLimits): void {
+function handleFaults(
+  server: Server,
+  { clients, reading, count }: ConnectionGuards,
+  { headersTimeout }: ServerLimits,
+): void {
   server.on('clientError', (error: ParserError, socket) => {
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') refuseIfLate(socket, error)
     else refuse(socket, error)
   })
   // No path supports CONNECT.
-  server.on('connect', async (request, socket) => {
+  server.on('connect', (request, socket) => {
     httpRefused.add({ reason: 'connect' })
     socket.on('error', () => {}) // it has no other listener, and a reset must not crash the process
-    const retryAfterSeconds = await count(request)
-    void refuseConnection(
-      socket,
-      retryAfterSeconds > 0 ? new ServiceError('rate_limited', { retryAfterSeconds }) : new ServiceError('not_found'),
-    )
+    void refuseConnection(socket, new ServiceError('not_found'), () => count(clients.ofRequest(request)))
   })
+
+  function refuse(socket: Duplex, error: ParserError): void {
+    httpRefused.add({ reason: reasonOf(error) })
+    void refuseConnection(socket, faultOf(error), () => {
+      // A request whose head was read counts anyway. What a trusted proxy passed on names no client.
+      const client =
+        socket instanceof Socket && !connectionOf(socket).hasOpenBody ? clients.ofConnection(socket) : undefined
+      return client === undefined || error.code === 'ECONNRESET' ? 0 : count(client)
+    })
+  }
 
   /**
    * Node checks its timers before it reads the sockets. So if this process stalled, a request may have arrived in time and lie
@@ -128,16 +138,17 @@ function handleFaults(server: Server, { reading, count }: ConnectionGuards, { he
   }
 }
 
-function refuse(socket: Duplex, error: ParserError): void {
-  httpRefused.add({ reason: reasonOf(error) })
-  void refuseConnection(socket, faultOf(error))
-}
-
-async function refuseConnection(socket: Duplex, fault: ServiceError): Promise<void> {
+/** @param count counts what is refused: beyond its rate a client is told to wait. @returns as `RateLimiter.take`. */
+async function refuseConnection(
+  socket: Duplex,
+  fault: ServiceError,
+  count: () => number | Promise<number>,
+): Promise<void> {
   const connection = connectionOf(socket)
   if (connection.isBroken) return
   connection.isBroken = true
   socket.pause()
+  const counted = count()
   if ([...connection.open].some(({ headersSent, req }) => headersSent && !req.complete)) {
     socket.destroy() // the request already has its answer, see answerUnread in refusals.ts
     return
@@ -145,5 +156,6 @@ async function refuseConnection(socket: Duplex, fault: ServiceError): Promise<vo
   // Requests that arrived whole before the malformed bytes still get their answers.
   const owed = [...connection.open].filter(({ req }) => req.complete)
   await Promise.all(owed.map((response) => new Promise((resolve) => response.once('close', resolve))))
-  closeWith(socket, fault)
+  const retryAfterSeconds = await counted
+  closeWith(socket, retryAfterSeconds > 0 ? new ServiceError('rate_limited', { retryAfterSeconds }) : fault)
 }

@@ -62,7 +62,7 @@ export class Pipelines {
       queue.hasMany = true
       this.#options.reading.noteMuch(socket)
     }
-    if (this.#waiting > MAX_WAITING) this.#closeLongest()
+    if (this.#waiting > MAX_WAITING) this.#makeRoom()
   }
 
   /** Begins the next request of the connection, if one waits. Call this when the answer to the previous one was sent. */
@@ -109,7 +109,7 @@ export class Pipelines {
 
   async #room(): Promise<void> {
     for (let waitedMs = LOOK_AGAIN_MS; this.#waiting > MAX_WAITING / 2; waitedMs += LOOK_AGAIN_MS) {
-      if (waitedMs % STUCK_MS === 0) this.#closeLongest(STUCK_MS)
+      if (waitedMs % STUCK_MS === 0) this.#makeRoom(STUCK_MS)
       await sleep(LOOK_AGAIN_MS, undefined, { ref: false })
     }
   }
@@ -123,17 +123,29 @@ export class Pipelines {
     for (const { request } of queue.requests) this.#options.onDropped(request)
   }
 
-  /** @param unmovedMs spares connections of which a request has begun since. */
-  #closeLongest(unmovedMs = 0): void {
-    const sinceMs = performance.now() - unmovedMs
-    let longest: Socket | undefined
-    let most = 0
+  /**
+   * Closes one connection. A request weighs as much as the time for which its connection has not moved, so a client that reads
+   * its answers weighs little, however deep it pipelines. Of the client that weighs most, the heaviest connection is closed.
+   * @param unmovedMs spares connections of which a request has begun since.
+   */
+  #makeRoom(unmovedMs = 0): void {
+    const nowMs = performance.now()
+    const clients = new Map<string, { weight: number; heaviest: Socket; most: number }>()
     for (const [socket, { requests, movedMs }] of this.#queues) {
-      if (requests.length > most && movedMs <= sinceMs) [longest, most] = [socket, requests.length]
+      const ageMs = nowMs - movedMs
+      if (ageMs < unmovedMs) continue
+      const weight = requests.length * (ageMs + 1)
+      const key = this.#options.clients.ofConnection(socket) ?? ''
+      const client = clients.get(key) ?? { weight: 0, heaviest: socket, most: 0 }
+      client.weight += weight
+      if (weight > client.most) [client.heaviest, client.most] = [socket, weight]
+      clients.set(key, client)
     }
-    if (longest === undefined) return
+    let worst: { weight: number; heaviest: Socket } | undefined
+    for (const client of clients.values()) if (client.weight > (worst?.weight ?? 0)) worst = client
+    if (worst === undefined) return
     httpClosed.add({ reason: 'pipelined' })
-    longest.resetAndDestroy()
-    this.drop(longest)
+    worst.heaviest.resetAndDestroy()
+    this.drop(worst.heaviest)
   }
 }
