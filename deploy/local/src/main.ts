@@ -16,10 +16,12 @@ const force = new AbortController()
 const colour = process.stdout.isTTY === true && (process.env.NO_COLOR ?? '') === ''
 
 if (process.argv.length > 2) {
-  console.log(
-    'usage: npx pnpm start\nRuns the whole system until Ctrl-C. Variables configure it: see deploy/local/README.md.',
-  )
-  process.exit(/^(-h|--help)$/.test(process.argv[2] ?? '') ? 0 : 2)
+  const asksForHelp = ['-h', '--help'].includes(process.argv[2] ?? '')
+  const usage =
+    'usage: npx pnpm start\nRuns the whole system until Ctrl-C. Variables configure it: deploy/local/README.md.'
+  if (asksForHelp) console.log(usage)
+  else console.error(usage)
+  process.exit(asksForHelp ? 0 : 2)
 }
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal)
 watchStarter(() => {

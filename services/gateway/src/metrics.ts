@@ -39,7 +39,7 @@ export const httpRefused = defineCount({
 
 export const httpClosed = defineCount({
   name: 'agentmsg_http_closed_total',
-  help: 'Connections that were closed to protect others, by reason: slow_reader, unsent (answers hold too much), crowded (too many connections), pipelined (it held most of too many waiting requests)',
+  help: 'Connections that were closed to protect others, by reason: slow_reader, unsent (answers hold too much), crowded (too many connections), pipelined (too many requests waited, and its own had waited longest)',
   labels: ['reason'],
 })
 
