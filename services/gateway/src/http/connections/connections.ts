@@ -119,8 +119,8 @@ function handleFaults(
 
   /**
    * Node checks its timers before it reads the sockets. So if this process stalled, a request may have arrived in time and lie
-   * unread. Check again after one turn of the event loop, and refuse the request only if it is still incomplete. If this process
-   * has not read the connection, its client gets the time once more.
+   * unread. Check again after one turn of the event loop, and refuse the request only if it is still incomplete. While this
+   * process does not read the connection, the client's time does not pass.
    */
   function refuseIfLate(socket: Duplex, error: ParserError): void {
     const connection = connectionOf(socket)
@@ -130,7 +130,8 @@ function handleFaults(
     function check(): void {
       const hasArrived = (connection.heads > headsBefore || wasBodyOpen) && !connection.hasOpenBody
       if (hasArrived || socket.destroyed) return
-      if (socket instanceof Socket && reading.isPaused(socket)) setTimeout(check, headersTimeout).unref()
+      const readForMs = socket instanceof Socket ? performance.now() - reading.resumedMs(socket) : headersTimeout
+      if (readForMs < headersTimeout) setTimeout(() => setImmediate(check), headersTimeout).unref()
       // A client that has sent nothing expects no answer, and would take ours as the answer to its next request.
       else if (socket instanceof Socket && socket.bytesRead === 0) socket.destroy()
       else refuse(socket, error)

@@ -20,7 +20,7 @@ function connectionOf(client: string): Socket {
 const ofConnection = (socket: Socket): string => (socket as unknown as { client: string }).client
 const reading = {
   pause: () => {},
-  isPaused: () => true,
+  resumedMs: () => Number.POSITIVE_INFINITY,
   resume: () => {},
   resumeInTurn: async () => {},
   noteMuch: () => {},

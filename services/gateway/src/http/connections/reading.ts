@@ -15,7 +15,8 @@ import type { ConnectionRoom } from './connection-limits.ts'
 export interface Reading {
   /** Stops reading a connection. The bytes that were already read are still parsed. */
   pause(socket: Socket): void
-  isPaused(socket: Socket): boolean
+  /** When the connection was last read after a pause, in ms of `performance.now()`. Infinity while it is paused, 0 if it never was. */
+  resumedMs(socket: Socket): number
   /** Reads a paused connection again. */
   resume(socket: Socket): void
   /** Reads a paused connection again when it is its client's turn. @returns when its turn is over. */
@@ -33,6 +34,7 @@ interface ReadingOptions {
 export function createReading({ clients, room, turn }: ReadingOptions): Reading {
   const turns = createBulkTurns({ signed: 1, unsigned: 1 }, Number.POSITIVE_INFINITY)
   const paused = new WeakSet<Socket>()
+  const resumed = new WeakMap<Socket, number>()
 
   const reading: Reading = {
     pause(socket) {
@@ -42,9 +44,9 @@ export function createReading({ clients, room, turn }: ReadingOptions): Reading 
         if (paused.has(socket)) socket.pause()
       })
     },
-    isPaused: (socket) => paused.has(socket),
+    resumedMs: (socket) => (paused.has(socket) ? Number.POSITIVE_INFINITY : (resumed.get(socket) ?? 0)),
     resume(socket) {
-      paused.delete(socket)
+      if (paused.delete(socket)) resumed.set(socket, performance.now())
       if (!socket.destroyed && !connectionOf(socket).isBroken) socket.resume()
     },
     async resumeInTurn(socket) {
