@@ -1,7 +1,6 @@
 import { LIMITS } from '@svc/contracts/limits.ts'
-import { isAgentId } from '@svc/svc1/agent-id.ts'
 import { base64ByteLength } from '@svc/svc1/base64.ts'
-import { type Address, parseAddress } from './address.ts'
+import { type Address, parseAddress, parseSender, type Sender } from './address.ts'
 import { parseDateTime } from './date-time.ts'
 import type { JsonValue } from './json-value.ts'
 import { type PayloadSize, textSize } from './size.ts'
@@ -13,7 +12,7 @@ export type EnvelopeType = (typeof ENVELOPE_TYPES)[number]
 export interface EnvelopeHead {
   /** Created by the client, globally unique: 8 to 80 characters of `A-Za-z0-9_-`. */
   id: string
-  /** Agent id of the sender. */
+  /** The sender: its agent id, or its address `name@authority`. */
   from: string
   /** `name@authority` or `board:<BOARD_ID>`. */
   to: string
@@ -48,7 +47,7 @@ export type Envelope = SignedEnvelope | SealedEnvelope
 /** Everything that the server needs to know about an envelope. It does not read the envelope again. */
 export interface EnvelopeFacts {
   readonly id: string
-  readonly from: string
+  readonly from: Sender
   readonly to: Address
   readonly type: EnvelopeType
   /** `ts` in epoch milliseconds. */
@@ -166,10 +165,11 @@ function readId(id: unknown): string {
   throw malformed('id must be 8 to 80 of A-Z, a-z, 0-9, _ and -')
 }
 
-/** Checks only the form. The gateway checks later that it is the signer's id, otherwise 403 `sender_mismatch` (spec 6.2). */
-function readFrom(from: unknown): string {
-  if (typeof from === 'string' && isAgentId(from)) return from
-  throw malformed('from must be an agent id')
+/** Checks only the form. The gateway checks later that it is the signer, otherwise 403 `sender_mismatch` (spec 6.2). */
+function readFrom(from: unknown): Sender {
+  const sender = typeof from === 'string' ? parseSender(from) : undefined
+  if (sender !== undefined) return sender
+  throw malformed('from must be an agent id or <name>@<authority>')
 }
 
 function readTo(to: unknown): Address {

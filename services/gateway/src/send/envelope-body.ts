@@ -49,12 +49,8 @@ function isWithinLimits({ payloadBytes: bytes, payloadCharacters: characters, to
   return fits({ bytes, characters }, to.kind === 'board' ? POST_SIZE_LIMITS : DM_SIZE_LIMITS)
 }
 
-/**
- * Makes the checks that follow the shape in the order of spec 7.2 and need no other service.
- * @throws ServiceError `sender_mismatch`, `message_too_large`.
- */
-export function checkSenderAndSize(signer: string, envelope: ShapedEnvelope): SizedEnvelope {
-  if (envelope.facts.from !== signer) throw new ServiceError('sender_mismatch')
+/** The check that follows that of the sender in the order of spec 7.2. @throws ServiceError `message_too_large`. */
+export function checkSize(envelope: ShapedEnvelope): SizedEnvelope {
   if (!('digest' in envelope)) throw new ServiceError('message_too_large')
   return envelope
 }
