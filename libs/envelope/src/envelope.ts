@@ -76,8 +76,7 @@ export class EnvelopeError extends Error {
   }
 }
 
-/** The members that an envelope may have. */
-export const ENVELOPE_MEMBERS: ReadonlySet<string> = new Set([
+const MEMBERS = [
   'id',
   'from',
   'to',
@@ -90,7 +89,9 @@ export const ENVELOPE_MEMBERS: ReadonlySet<string> = new Set([
   'ttl',
   'reply_to',
   'thread_id',
-])
+]
+/** The members that an envelope may have. */
+export const ENVELOPE_MEMBERS: ReadonlySet<string> = new Set(MEMBERS)
 const ID = new RegExp(`^[A-Za-z0-9_-]{${LIMITS.envelopeIdLengthMin},${LIMITS.envelopeIdLengthMax}}$`)
 const SIGNATURE_BYTES = 64
 const EPHEMERAL_PUB_BYTES = 32
@@ -108,7 +109,7 @@ export function readEnvelope(value: unknown, text: string | null = JSON.stringif
   const envelope = value as Record<string, unknown>
   for (const name of Object.keys(envelope)) {
     if (!ENVELOPE_MEMBERS.has(name))
-      throw new EnvelopeError('invalid_request', `an envelope has no member ${quote(name)}`)
+      throw new EnvelopeError('invalid_request', `an envelope has no member ${quote(name)}, only ${MEMBERS.join(', ')}`)
   }
   const { sealed, size } = readPayload(envelope, text)
   return {

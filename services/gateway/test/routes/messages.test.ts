@@ -414,6 +414,37 @@ describe('spec 7.2: shape, sender and size are checked in this order, before mes
   })
 })
 
+describe('spec 4.1: message_too_large names the limit and the size', () => {
+  const board = `board:${'a'.repeat(20)}`
+  test.each<[string, Record<string, unknown>, string]>([
+    [
+      'a direct message',
+      { body: 'é'.repeat(4_000) },
+      'the body has 4002 code points and 8002 bytes of JSON; a direct message can have at most 4000 code points and 16384 bytes',
+    ],
+    [
+      'a post',
+      { body: 'x'.repeat(16_000), to: board },
+      'the body has 16002 code points and 16002 bytes of JSON; a post can have at most 16000 code points and 32768 bytes',
+    ],
+    [
+      'a sealed direct message',
+      sealed(16_385),
+      'body_enc has 16385 bytes; a direct message that is sealed can have at most 16384, of which the signature and the seal take about 120',
+    ],
+    [
+      'a body beyond every limit',
+      { body: 'x'.repeat(40_000) },
+      'the body has more than 32768 bytes of JSON; a direct message can have at most 4000 code points and 16384 bytes',
+    ],
+  ])('%s', async (_, changes, message) => {
+    expect(await post(envelopeOf(alice, changes))).toMatchObject({
+      status: 413,
+      body: { error: { code: 'message_too_large', message } },
+    })
+  })
+})
+
 test.each([
   ['admission_denied', 403],
   ['recipient_unavailable', 404],
