@@ -50,6 +50,11 @@ const DETAILS: readonly Row[] = [
     ['reply_to', /\breply_to\b/],
     ['thread_id', /\bthread_id\b/],
   ]),
+  ...table('6.2', [
+    ["from: the sender's agent id", /agent id/],
+    ["from: the sender's address", /address/],
+    ['from: another agent', /sender_mismatch/],
+  ]),
   ...table('7.7', [
     ['accepting costs a unit and moves the pending request', /accept/],
     ['blocking is free', /block/],
@@ -73,6 +78,8 @@ const DETAILS: readonly Row[] = [
     ['good, but addressed to another', /addressed_to_another/],
     ['not signed by the sender', /bad_signature/],
     ['cannot be opened', /cannot_open/],
+    ['no key of the sender is known', /unknown_sender/],
+    ['an address in from', /from is the sender's address/],
   ]),
   ...table('11.7', [
     ['page size', /page/],

@@ -155,24 +155,39 @@ interface Party {
   public_key: string
   agent_id: string
 }
+interface SignedRow {
+  signed_bytes: string
+  signature: string
+  envelope: SignedEnvelope
+  envelope_sha256: string
+}
+interface SealedRow {
+  inner_signed_bytes: string
+  inner_sig: string
+  aad: string
+  plaintext: string
+  ciphertext: string
+  enc: string
+  envelope: SealedEnvelope
+  envelope_sha256: string
+}
 interface Envelopes {
   sender: Party
   recipient: Party
-  signed: { signed_bytes: string; signature: string; envelope: SignedEnvelope; envelope_sha256: string }
-  sealed: {
-    inner_signed_bytes: string
-    inner_sig: string
-    aad: string
-    plaintext: string
-    ciphertext: string
-    enc: string
-    envelope: SealedEnvelope
-    envelope_sha256: string
-  }
+  signed: SignedRow
+  sealed: SealedRow
+  signed_by_address: SignedRow
+  sealed_by_address: SealedRow
 }
-const { sender, recipient, signed, sealed } = read<Envelopes>('envelopes.json')
+const envelopes = read<Envelopes>('envelopes.json')
+const { sender, recipient, signed, sealed } = envelopes
+const { signed_by_address: signedByAddress, sealed_by_address: sealedByAddress } = envelopes
 
-test('spec 6.3, 14.4: the signed envelope', () => {
+test.each([
+  ['an agent id', sender.agent_id, signed],
+  ['an address', 'alice@messages.example', signedByAddress],
+])('spec 6.2, 6.3, 14.4: the signed envelope with %s in from', (_, from, signed) => {
+  expect(signed.envelope.from).toBe(from)
   const { sig, ...unsigned } = signed.envelope
   expect(canonical(unsigned)).toBe(signed.signed_bytes)
   expect(signEnvelope(unsigned, hex(sender.secret_key))).toEqual(signed.envelope)
@@ -182,7 +197,11 @@ test('spec 6.3, 14.4: the signed envelope', () => {
 })
 
 // libs/envelope/test/hpke.test.ts compares the intermediate values of HPKE with a second implementation.
-test('spec 6.4, 14.5: the sealed envelope opens to the signed one', async () => {
+test.each([
+  ['an agent id', sender.agent_id, sealed],
+  ['an address', 'alice@messages.example', sealedByAddress],
+])('spec 6.2, 6.4, 14.5: the sealed envelope with %s in from opens to the signed one', async (_, from, sealed) => {
+  expect(sealed.envelope.from).toBe(from)
   const { body_enc, ...outer } = sealed.envelope
   expect(canonical(outer)).toBe(sealed.aad)
   expect(Buffer.from(body_enc, 'base64').toString('hex')).toBe(sealed.ciphertext)
@@ -217,13 +236,22 @@ test.each(verdicts.cases)('spec 13.5: $about: $verdict', async (row) => {
 /** The rule in its own words, so that the vectors are right whatever a client of ours does. */
 async function verdictOn({ reader, read_from, envelope, sender_public_key, verdict: _ }: Case): Promise<string> {
   const partyOf = (is: (party: Verdicts['agents'][number]) => boolean) => verdicts.agents.find(is)
-  const key = hex(sender_public_key ?? partyOf(({ agent_id }) => agent_id === envelope.from)?.public_key ?? '')
+  const sender = partyOf(({ name, agent_id }) =>
+    [agent_id, `${name}@${verdicts.authority}`].includes(spelled(envelope.from)),
+  )
+  if (sender === undefined) return 'unknown_sender'
+  const key = hex(sender_public_key ?? sender.public_key)
   const own = hex(partyOf(({ name }) => name === reader)?.secret_key ?? '')
   const signed = 'sig' in envelope ? envelope : await decryptEnvelope(envelope, own).catch(unlessSealed)
   if (signed === undefined) return 'cannot_open'
-  if (agentIdOf(key) !== envelope.from || !verifyEnvelope(signed, key)) return 'bad_signature'
+  if (agentIdOf(key) !== sender.agent_id || !verifyEnvelope(signed, key)) return 'bad_signature'
   const place = read_from === 'inbox' ? `${reader}@${verdicts.authority}` : read_from
-  return envelope.to.toLowerCase() === place ? 'verified' : 'addressed_to_another'
+  return spelled(envelope.to) === place ? 'verified' : 'addressed_to_another'
+}
+
+/** The case of an authority means nothing, and names and boards are in lower case. An agent id keeps its case. */
+function spelled(place: string): string {
+  return place.includes('@') ? place.toLowerCase() : place
 }
 
 function unlessSealed(error: unknown): undefined {
@@ -268,6 +296,8 @@ describe('the worked examples have the values of the vectors', () => {
     ['14.3', request?.headers.authorization],
     ['14.4', signed.signed_bytes],
     ['14.4', JSON.stringify(signed.envelope)],
+    ['14.4', signedByAddress.signed_bytes],
+    ['14.4', JSON.stringify(signedByAddress.envelope)],
     ['14.5', sealed.ciphertext],
     ['14.5', JSON.stringify(sealed.envelope)],
     ['14.6', deliveries[0]?.signature],

@@ -248,7 +248,7 @@ describe('spec 2.4, 2.7, 6.1: envelopes', () => {
           const facts = readEnvelope(changed)
           expect([
             isMessageId(facts.id),
-            isAgentId(facts.from),
+            facts.from.kind === 'agent' || isAgentId(facts.from.id),
             facts.ttl >= 0,
             Number.isSafeInteger(facts.tsMs),
           ]).not.toContain(false)

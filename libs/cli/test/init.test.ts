@@ -165,7 +165,7 @@ describe('svc doctor', () => {
     home.service.meet('GET /v2/stream', frame, frame)
     const run = await home.run('doctor')
     expect(run).toMatchObject({ exitCode: 0, stderr: '' })
-    expect(Object.values(await results(home.run('doctor --json')))).toEqual(Array(13).fill('ok'))
+    expect(Object.values(await results(home.run('doctor --json')))).toEqual(Array(14).fill('ok'))
   })
 
   test('names each problem and its solution, and exits with 1', async () => {
@@ -177,7 +177,9 @@ describe('svc doctor', () => {
     })
     const plain = await home.run(`doctor --url ${home.service.url.replace('http:', 'https:')}`)
     expect(plain.stdout).toMatch(/failed +tls +the server does not speak TLS: give --url http:/)
-    expect(plain.stdout).toMatch(/failed +reachability .*: wrong version number: is the service up/)
+    expect(plain.stdout).toMatch(
+      /failed +reachability .*: the server does not speak TLS at this port: use http:.*: is the service up/,
+    )
     home.service.clockOffsetMs = 120_000
     const late = await home.run('doctor')
     expect(late).toMatchObject({

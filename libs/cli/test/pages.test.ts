@@ -4,14 +4,12 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { ERRORS } from '@svc/contracts/errors.ts'
-import { AgentClient } from '@svc/sdk/client.ts'
-import { formatKey, generateKey } from '@svc/sdk/keys.ts'
 import { takePorts } from '@svc/test/support/engines/engines.ts'
 import { ENVIRONMENT } from '@svc/test/support/run/environment.ts'
 import { ONE_OF_EACH, startSystem, type TestSystem } from '@svc/test/support/system/system.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { blocksOf, runPage, sectionOf } from './page.ts'
-import { svc, temporaryFolder } from './run.ts'
+import { temporaryFolder } from './run.ts'
 
 const run = promisify(execFile)
 /** Ends with a slash. */
@@ -70,44 +68,6 @@ function canSignByHand(): boolean {
 test.for(PAGES)('the commands of %s print what the page shows', { timeout: 900_000 }, async (path, { skip }) => {
   skip(path === BY_HAND && !canSignByHand(), 'needs curl, bash and OpenSSL 3')
   await runPage(readPage(path), { folder: folder.path('.'), url: url(), env: { HOOK_PORT: port } })
-})
-
-/** A Python with the package `cryptography`. The first Python on the PATH may not be the one that Debian installs packages for. */
-function findPython(): string | undefined {
-  return ['python3', '/usr/bin/python3'].find((program) => {
-    try {
-      execFileSync(program, ['-c', 'import cryptography'], { env: ENVIRONMENT, stdio: 'ignore' })
-      return true
-    } catch {
-      return false
-    }
-  })
-}
-
-test('the Python program of signing-by-hand.md sends and reads a message, whose signature verifies', async ({
-  skip,
-}) => {
-  const python = findPython()
-  if (python === undefined) return skip('needs python3 with cryptography (apt-get install python3-cryptography)')
-  using own = temporaryFolder()
-  const [name, key] = ['carol-in-python', generateKey()]
-  const client = new AgentClient({ url: url(), key })
-  await client.register(name)
-  const [keyFile, pem] = [own.path('a.key'), own.path(`${name}.pem`)]
-  writeFileSync(keyFile, formatKey(key), { mode: 0o600 })
-  expect(await svc(['key', 'export', '--pem', '--key', keyFile, '--out', pem])).toMatchObject({ exitCode: 0 })
-
-  const [block] = blocksOf(readFileSync(`${ROOT}${BY_HAND}`, 'utf8')).filter(({ language }) => language === 'python')
-  const program = block?.code
-    .replace(/^BASE, AUTHORITY = .*$/m, `BASE, AUTHORITY = '${url()}', '${system.authority}'`)
-    .replaceAll('carol', name)
-  const { stdout } = await run(python, ['-c', program ?? ''], { cwd: own.path('.'), env: ENVIRONMENT })
-  const [sent, inbox] = stdout.split('\n')
-  expect(sent).toContain("'status': 'accepted'")
-  expect(inbox).toContain("'body': 'hello from Python'")
-  const [message] = (await client.inbox().page()).items
-  if (message === undefined) throw new Error('the inbox is empty')
-  expect(await client.open(message, { sender: name })).toMatchObject({ body: 'hello from Python', verified: true })
 })
 
 /** A name can be registered only once, so the README's agents get other names than those of the quick start. */

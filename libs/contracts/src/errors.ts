@@ -38,7 +38,7 @@ export const ERRORS = {
   signer_revoked: { status: 401, message: 'the identity was revoked' },
   signature_invalid: { status: 401, message: 'the signature does not match the request and the key' },
   forbidden: { status: 403, message: 'the caller may not do this' },
-  sender_mismatch: { status: 403, message: 'from must be the agent id of the signer' },
+  sender_mismatch: { status: 403, message: 'from must be the agent id or the address of the signer' },
   admission_denied: { status: 403, message: 'the recipient does not accept this message' },
   own_post: { status: 403, message: 'you cannot vote on your own post' },
   not_found: { status: 404, message: 'there is nothing here, or not for this caller' },

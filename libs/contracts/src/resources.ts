@@ -162,11 +162,17 @@ const BASE64_OF_64_BYTES = '^[A-Za-z0-9+/]{85}[AQgw]==$'
 const BASE64_OF_32_BYTES = '^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$'
 const BASE64 = '^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=|[A-Za-z0-9+/][AQgw]==)$'
 
+/** `name@authority` */
+const ADDRESS = `${AgentName.pattern?.slice(1, -1)}@.+`
+
 const envelopeMembers = {
   id: MessageId,
-  from: AgentId,
+  from: Type.String({
+    pattern: `^(?:${AgentId.pattern?.slice(1, -1)}|${ADDRESS})$`,
+    description: "The sender's agent id, or its address `name@authority`",
+  }),
   to: Type.String({
-    pattern: `^(?:${AgentName.pattern?.slice(1, -1)}@.+|board:${BoardId.pattern?.slice(1, -1)})$`,
+    pattern: `^(?:${ADDRESS}|board:${BoardId.pattern?.slice(1, -1)})$`,
     description: '`name@authority`, or `board:<BOARD_ID>`',
   }),
   type: EnvelopeType,

@@ -1,7 +1,8 @@
 import { AgentName, BoardId } from '@svc/contracts/ids.ts'
+import { agentIdOf } from '@svc/svc1/agent-id.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseAddress } from './address.ts'
+import { parseAddress, parseSender } from './address.ts'
 
 describe('spec 6.1: to is name@authority or board:<BOARD_ID>', () => {
   test.each([
@@ -58,6 +59,52 @@ describe('spec 6.1: to is name@authority or board:<BOARD_ID>', () => {
         expect(parseAddress(`board:${text}`)?.kind === 'board').toBe(board.test(text))
       }),
       { numRuns: 500 },
+    )
+  })
+})
+
+describe('spec 6.1, 6.2: from is an agent id or name@authority', () => {
+  const id = agentIdOf(new Uint8Array(32))
+
+  test('an agent id', () => {
+    expect(parseSender(id)).toEqual({ kind: 'id', id })
+  })
+
+  test.each([
+    ['alice@127.0.0.1:8080', 'alice', '127.0.0.1:8080'],
+    ['alice@Agents.Example', 'alice', 'Agents.Example'],
+    ['0ab@[::1]:8443', '0ab', '[::1]:8443'],
+  ])('an address: %s', (text, name, authority) => {
+    expect(parseSender(text)).toEqual({ kind: 'agent', name, authority })
+  })
+
+  test.each([
+    '',
+    'alice',
+    'alice@',
+    '@host',
+    'Alice@host',
+    'alice@host\n',
+    'alice@@host',
+    `board:${'a'.repeat(20)}`,
+    `board:${'a'.repeat(20)}@host`,
+    `${id}@host`,
+    id.slice(2),
+    `${id}\n`,
+    '0'.repeat(44),
+    `ed25519:${'0'.repeat(64)}`,
+  ])('malformed: %j', (text) => {
+    expect(parseSender(text)).toBeUndefined()
+  })
+
+  test('property: an address of an agent is a sender, and nothing else but an agent id', () => {
+    const texts = fc.oneof(fc.string({ unit: fc.constantFrom(...'ab0_-AB@:.[] \n'), maxLength: 45 }), fc.string())
+    fc.assert(
+      fc.property(texts, (text) => {
+        const address = parseAddress(text)
+        expect(parseSender(text)).toEqual(address?.kind === 'agent' ? address : undefined)
+      }),
+      { numRuns: 300, examples: [['bob@host'], [`board:${'a'.repeat(20)}`]] },
     )
   })
 })

@@ -1,9 +1,17 @@
 import { LIMITS } from '@svc/contracts/limits.ts'
+import { isAgentId } from '@svc/svc1/agent-id.ts'
+
+interface AgentAddress {
+  readonly kind: 'agent'
+  readonly name: string
+  readonly authority: string
+}
 
 /** The recipient of an envelope: `name@authority`, or `board:<BOARD_ID>` (spec 6.1). */
-export type Address =
-  | { readonly kind: 'agent'; readonly name: string; readonly authority: string }
-  | { readonly kind: 'board'; readonly boardId: string }
+export type Address = AgentAddress | { readonly kind: 'board'; readonly boardId: string }
+
+/** The sender of an envelope: its agent id, or `name@authority` (spec 6.1). */
+export type Sender = { readonly kind: 'id'; readonly id: string } | AgentAddress
 
 const BOARD = /^board:([a-z0-9]{20,40})$/
 // The authority is a host as in RFC 3986, without percent-encoding, with an optional port. The gateway checks later whether
@@ -18,4 +26,19 @@ export function parseAddress(text: string): Address | undefined {
   if (name !== undefined && authority !== undefined) return { kind: 'agent', name, authority }
   const boardId = BOARD.exec(text)?.[1]
   return boardId === undefined ? undefined : { kind: 'board', boardId }
+}
+
+/** @returns the parts of a `from`; undefined if it is malformed, which is `invalid_envelope` (spec 6.2). */
+export function parseSender(text: string): Sender | undefined {
+  if (isAgentId(text)) return { kind: 'id', id: text }
+  const address = parseAddress(text)
+  return address?.kind === 'agent' ? address : undefined
+}
+
+/**
+ * Whether two authorities are the same. Hosts are compared without regard to case (RFC 3986, 3.2.2). Ports are compared as
+ * text, because an authority that is announced without a port is signed without one (spec 3.3).
+ */
+export function isSameAuthority(a: string, b: string): boolean {
+  return a === b || a.toLowerCase() === b.toLowerCase()
 }

@@ -28,7 +28,7 @@ describe('spec 6.1: facts of an envelope', () => {
   test('of a signed one', () => {
     expect(read({ ...signed, ttl: 60, reply_to: 'message-0', thread_id: 'thread_00' })).toEqual({
       id: 'message-1',
-      from,
+      from: { kind: 'id', id: from },
       to: { kind: 'agent', name: 'bob', authority: '127.0.0.1:8080' },
       type: 'request',
       tsMs: 1795177711000,
@@ -41,10 +41,16 @@ describe('spec 6.1: facts of an envelope', () => {
     })
   })
 
+  test.each([['alice@127.0.0.1:8080'], ['alice@Agents.Example']])('from an address: %s', (address) => {
+    const [name, authority] = address.split('@')
+    expect(read({ ...signed, from: address }).from).toEqual({ kind: 'agent', name, authority })
+    expect(read({ ...sealed, from: address }).from).toEqual({ kind: 'agent', name, authority })
+  })
+
   test('of a sealed one: decoded ciphertext bytes, and no characters (spec 6.5)', () => {
     expect(read(sealed)).toEqual({
       id: 'message-1',
-      from,
+      from: { kind: 'id', id: from },
       to: { kind: 'agent', name: 'bob', authority: '127.0.0.1:8080' },
       type: 'request',
       tsMs: 1795177711000,
@@ -203,6 +209,12 @@ describe('a malformed envelope is 400 invalid_envelope', () => {
     ['from a name', { ...signed, from: 'alice' }, 'from must'],
     ['from not of 32 bytes', { ...signed, from: from.slice(2) }, 'from must'],
     ['from null', { ...signed, from: null }, 'from must'],
+    ['from a board', { ...signed, from: `board:${'a'.repeat(20)}` }, 'from must'],
+    ['from a name in capitals', { ...signed, from: 'Alice@host' }, 'from must'],
+    ['from an empty authority', { ...signed, from: 'alice@' }, 'from must'],
+    ['from an id with an authority', { ...signed, from: `${from}@host` }, 'from must'],
+    ['from a key', { ...signed, from: `ed25519:${'0'.repeat(64)}` }, 'from must'],
+    ['from a list', { ...signed, from: [from] }, 'from must'],
     ['to without authority', { ...signed, to: 'bob' }, 'to must'],
     ['to an agent id', { ...signed, to: from }, 'to must'],
     ['to nothing', { ...signed, to: '' }, 'to must'],
@@ -272,7 +284,7 @@ describe('a malformed envelope is 400 invalid_envelope', () => {
   )
 
   test('a message about a member is short, whatever its name', () => {
-    expect(() => read({ ...signed, ['x'.repeat(90_000)]: 1 })).toThrow(/^.{0,100}$/)
+    expect(() => read({ ...signed, ['x'.repeat(90_000)]: 1 })).toThrow(/^.{0,200}$/)
   })
 
   test('property: any JSON is read or is an EnvelopeError, with any members and values', () => {

@@ -1,7 +1,6 @@
 import { LIMITS } from '@svc/contracts/limits.ts'
-import { isAgentId } from '@svc/svc1/agent-id.ts'
 import { base64ByteLength } from '@svc/svc1/base64.ts'
-import { type Address, parseAddress } from './address.ts'
+import { type Address, parseAddress, parseSender, type Sender } from './address.ts'
 import { parseDateTime } from './date-time.ts'
 import type { JsonValue } from './json-value.ts'
 import { type PayloadSize, textSize } from './size.ts'
@@ -13,7 +12,7 @@ export type EnvelopeType = (typeof ENVELOPE_TYPES)[number]
 export interface EnvelopeHead {
   /** Created by the client, globally unique: 8 to 80 characters of `A-Za-z0-9_-`. */
   id: string
-  /** Agent id of the sender. */
+  /** The sender: its agent id, or its address `name@authority`. */
   from: string
   /** `name@authority` or `board:<BOARD_ID>`. */
   to: string
@@ -48,7 +47,7 @@ export type Envelope = SignedEnvelope | SealedEnvelope
 /** Everything that the server needs to know about an envelope. It does not read the envelope again. */
 export interface EnvelopeFacts {
   readonly id: string
-  readonly from: string
+  readonly from: Sender
   readonly to: Address
   readonly type: EnvelopeType
   /** `ts` in epoch milliseconds. */
@@ -77,8 +76,7 @@ export class EnvelopeError extends Error {
   }
 }
 
-/** The members that an envelope may have. */
-export const ENVELOPE_MEMBERS: ReadonlySet<string> = new Set([
+const MEMBERS = [
   'id',
   'from',
   'to',
@@ -91,7 +89,9 @@ export const ENVELOPE_MEMBERS: ReadonlySet<string> = new Set([
   'ttl',
   'reply_to',
   'thread_id',
-])
+]
+/** The members that an envelope may have. */
+export const ENVELOPE_MEMBERS: ReadonlySet<string> = new Set(MEMBERS)
 const ID = new RegExp(`^[A-Za-z0-9_-]{${LIMITS.envelopeIdLengthMin},${LIMITS.envelopeIdLengthMax}}$`)
 const SIGNATURE_BYTES = 64
 const EPHEMERAL_PUB_BYTES = 32
@@ -109,7 +109,7 @@ export function readEnvelope(value: unknown, text: string | null = JSON.stringif
   const envelope = value as Record<string, unknown>
   for (const name of Object.keys(envelope)) {
     if (!ENVELOPE_MEMBERS.has(name))
-      throw new EnvelopeError('invalid_request', `an envelope has no member ${quote(name)}`)
+      throw new EnvelopeError('invalid_request', `an envelope has no member ${quote(name)}, only ${MEMBERS.join(', ')}`)
   }
   const { sealed, size } = readPayload(envelope, text)
   return {
@@ -166,10 +166,11 @@ function readId(id: unknown): string {
   throw malformed('id must be 8 to 80 of A-Z, a-z, 0-9, _ and -')
 }
 
-/** Checks only the form. The gateway checks later that it is the signer's id, otherwise 403 `sender_mismatch` (spec 6.2). */
-function readFrom(from: unknown): string {
-  if (typeof from === 'string' && isAgentId(from)) return from
-  throw malformed('from must be an agent id')
+/** Checks only the form. The gateway checks later that it is the signer, otherwise 403 `sender_mismatch` (spec 6.2). */
+function readFrom(from: unknown): Sender {
+  const sender = typeof from === 'string' ? parseSender(from) : undefined
+  if (sender !== undefined) return sender
+  throw malformed('from must be an agent id or <name>@<authority>')
 }
 
 function readTo(to: unknown): Address {

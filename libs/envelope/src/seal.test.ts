@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { alice, bob, changes, envelopes, FULL, mallory } from '../test/envelopes.ts'
+import { ALICE_ADDRESS, alice, bob, changes, envelopes, FULL, mallory } from '../test/envelopes.ts'
 import { montgomeryOf, montgomerySecretOf, openWithNode, sealWithNode } from '../test/node-hpke.ts'
 import { type EnvelopeHead, readEnvelope, type SealedEnvelope } from './envelope.ts'
 import { parseIJson } from './i-json.ts'
@@ -127,6 +127,16 @@ describe('a hostile sender', () => {
     await expect(open(forged)).rejects.toThrow('not signed by its sender')
     // decrypting alone returns the content, but does not prove who sealed it
     expect(await decryptEnvelope(forged, bob.secretKey)).toEqual(signEnvelope(FULL, mallory.secretKey))
+  })
+
+  test('that seals in the name of an address is detected by the key of that address', async () => {
+    const addressed = { ...FULL, from: ALICE_ADDRESS }
+    const honest = await sealEnvelope(addressed, bob.publicKey, alice.secretKey)
+    expect(await open(honest)).toEqual(signEnvelope(addressed, alice.secretKey))
+    await expect(open(await sealEnvelope(addressed, bob.publicKey, mallory.secretKey))).rejects.toThrow(
+      'not signed by its sender',
+    )
+    await expect(open({ ...honest, from: alice.agentId })).rejects.toThrow(SealError)
   })
 
   test('that puts other outer members around a signature is detected by the signature', async () => {

@@ -2,7 +2,7 @@ import { createPrivateKey, sign } from 'node:crypto'
 import { formatPublicKey, parsePublicKey } from '@svc/svc1/public-key.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { alice, bob, changes, envelopes, FULL, mallory } from '../test/envelopes.ts'
+import { ALICE_ADDRESS, alice, bob, changes, envelopes, FULL, mallory } from '../test/envelopes.ts'
 import type { SignedEnvelope } from './envelope.ts'
 import { readEnvelope } from './envelope.ts'
 import { parseIJson } from './i-json.ts'
@@ -73,5 +73,30 @@ describe('spec 6.3: any change makes verification fail', () => {
   test('a valid signature by a key that is not the key of from', () => {
     const forged = signEnvelope(FULL, mallory.secretKey) // from: alice
     expect(verifyEnvelope(forged, mallory.publicKey)).toBe(false)
+  })
+})
+
+describe('spec 6.3, 13.5: an address in from', () => {
+  const addressed = signEnvelope({ ...FULL, from: ALICE_ADDRESS }, alice.secretKey)
+
+  test("the sender's key verifies it", () => {
+    expect(verifyEnvelope(addressed, alice.publicKey)).toBe(true)
+  })
+
+  test.each([
+    ['another name', { ...addressed, from: 'mallory@127.0.0.1:8080' }],
+    ['another authority', { ...addressed, from: 'alice@127.0.0.1:8081' }],
+    ['the authority in capitals', { ...addressed, from: ALICE_ADDRESS.replace('127.0.0.1', 'LOCALHOST') }],
+    ["the sender's id", { ...addressed, from: alice.agentId }],
+  ])('spec 6.3: any change makes verification fail: %s', (_, changed) => {
+    expect(verifyEnvelope(changed, alice.publicKey)).toBe(false)
+  })
+
+  test("somebody else's key does not verify it, and the caller must know whose key it holds", () => {
+    expect(verifyEnvelope(addressed, mallory.publicKey)).toBe(false)
+    // An address has no hash of a key: this only says that mallory's key signed it, not that she is alice.
+    const forged = signEnvelope({ ...FULL, from: ALICE_ADDRESS }, mallory.secretKey)
+    expect(verifyEnvelope(forged, mallory.publicKey)).toBe(true)
+    expect(verifyEnvelope(forged, alice.publicKey)).toBe(false)
   })
 })

@@ -1,4 +1,4 @@
-import { agentIdOf } from '@svc/svc1/agent-id.ts'
+import { agentIdOf, isAgentId } from '@svc/svc1/agent-id.ts'
 import { decodeBase64, encodeBase64 } from '@svc/svc1/base64.ts'
 import { signBytes } from '@svc/svc1/sign.ts'
 import { verifySignature } from '@svc/svc1/verify.ts'
@@ -17,15 +17,16 @@ export function signEnvelope(envelope: UnsignedEnvelope, secretKey: Uint8Array):
 }
 
 /**
- * Whether the agent in `from` signed the envelope. The key must be that agent's key, so the source of the key need not be
- * trusted. The signature must cover every member unchanged. For a malformed envelope from a hostile peer, this also returns
- * false.
+ * Whether this key signed the envelope, with every member unchanged. If `from` is an agent id, the key must also be that
+ * agent's, so its source need not be trusted. A name has no hash of a key, so the caller must know whose key it is. For a
+ * malformed envelope from a hostile peer, this also returns false.
  * @param publicKey 32 bytes. A key that spec 2.2 does not allow verifies nothing. @throws RangeError for another length.
  */
 export function verifyEnvelope(envelope: SignedEnvelope, publicKey: Uint8Array): boolean {
   const { sig, ...unsigned } = envelope
   const signature = typeof sig === 'string' ? decodeBase64(sig) : undefined
-  if (signature?.length !== SIGNATURE_BYTES || agentIdOf(publicKey) !== unsigned.from) return false
+  if (signature?.length !== SIGNATURE_BYTES) return false
+  if (isAgentId(unsigned.from) && agentIdOf(publicKey) !== unsigned.from) return false
   const signed = findJcsBytes(unsigned)
   return signed !== undefined && verifySignature(signature, signed, publicKey)
 }

@@ -23,24 +23,27 @@ export const FULL: UnsignedEnvelope = {
 
 const ids = fc.stringMatching(/^[A-Za-z0-9_-]{8,80}$/)
 
-/** Envelopes from alice, with any body and with or without the optional members. */
-export const envelopes: fc.Arbitrary<UnsignedEnvelope> = fc
-  .record(
-    {
-      id: ids,
-      to: fc.constantFrom('bob@127.0.0.1:8080', 'board:aaaaaaaaaaaaaaaaaaaa'),
-      type: fc.constantFrom(...ENVELOPE_TYPES),
-      ts: fc
-        .date({ noInvalidDate: true, min: new Date(0), max: new Date('2100-01-01') })
-        .map((date) => date.toISOString()),
-      body: jsonValues.map((value) => JSON.parse(JSON.stringify(value)) as JsonValue),
-      ttl: fc.nat(),
-      reply_to: ids,
-      thread_id: ids,
-    },
-    { requiredKeys: ['id', 'to', 'type', 'ts', 'body'] },
-  )
-  .map((envelope) => ({ from: alice.agentId, ...envelope }))
+/** Alice as a sender, in both forms. */
+export const ALICE_ADDRESS = 'alice@127.0.0.1:8080'
+const senders = fc.constantFrom(alice.agentId, ALICE_ADDRESS)
+
+/** Envelopes from alice, by id or by address, with any body and with or without the optional members. */
+export const envelopes: fc.Arbitrary<UnsignedEnvelope> = fc.record(
+  {
+    id: ids,
+    from: senders,
+    to: fc.constantFrom('bob@127.0.0.1:8080', 'board:aaaaaaaaaaaaaaaaaaaa'),
+    type: fc.constantFrom(...ENVELOPE_TYPES),
+    ts: fc
+      .date({ noInvalidDate: true, min: new Date(0), max: new Date('2100-01-01') })
+      .map((date) => date.toISOString()),
+    body: jsonValues.map((value) => JSON.parse(JSON.stringify(value)) as JsonValue),
+    ttl: fc.nat(),
+    reply_to: ids,
+    thread_id: ids,
+  },
+  { requiredKeys: ['id', 'from', 'to', 'type', 'ts', 'body'] },
+)
 
 /** Every way to change one member of an envelope: change its value, remove it, add one. `others` has another value for each member. */
 export function changes<E extends object>(envelope: E, others: Record<string, JsonValue>): [string, E][] {

@@ -23,7 +23,8 @@ import type {
   Webhook,
   WebhookState,
 } from '@svc/contracts/resources.ts'
-import { isAgentId } from '@svc/svc1/agent-id.ts'
+import { isSameAuthority } from '@svc/envelope/address.ts'
+import { agentIdOf, isAgentId } from '@svc/svc1/agent-id.ts'
 import { AnswerError, ApiError, VerificationError } from './errors.ts'
 import { createEventListing, type EventListing, type EventOptions } from './events/event-listing.ts'
 import { readEventStream, type StreamOptions } from './events/event-stream.ts'
@@ -53,8 +54,8 @@ import { originOf, segment } from './http/url-parts.ts'
 import { sleep, untilAborted } from './http/waiting.ts'
 import type { AgentKey } from './keys.ts'
 import { composeEnvelope, type Draft } from './messages/compose.ts'
-import { createKeyBook, type KeyBook, publicKeyOf } from './messages/key-book.ts'
 import { assertAddressedTo, type Opened, openReceived } from './messages/open.ts'
+import { createPeople, type KnownAgent, type People, publicKeyOf, senderOf } from './messages/people.ts'
 import { type RegisterOptions, register } from './register.ts'
 
 const DEFAULT_TIMEOUT_MS = 10_000
@@ -62,6 +63,9 @@ const SIGNATURE_VERSION = 'SVC1'
 // One sentence instead of a failure somewhere below. Node before 20 and Safari before 16.4 lack this method.
 if (!('isWellFormed' in String.prototype))
   throw new Error('this platform is too old for the SDK, which needs Node 22 or later, or a browser of 2024 or later')
+
+/** `ed25519:<hex>`, in contrast to a name and to an address with a port. */
+const PUBLIC_KEY = /^[a-z0-9]+:[^@]*$/i
 
 /** A recipient with this prefix is a board. Names of agents have no colon. */
 const BOARD_PREFIX = 'board:'
@@ -77,7 +81,7 @@ export class AgentClient {
   readonly #call: Transport
   readonly #transport: TransportOptions
   readonly #clock: Clock
-  readonly #keys: KeyBook = createKeyBook()
+  readonly #people: People
   #authority: Promise<string> | string | undefined
   #name: Promise<string> | string | undefined
 
@@ -86,7 +90,8 @@ export class AgentClient {
     this.#authority = options.authority
     this.#name = options.name
     this.#clock = createClock(runtime.nowMs ?? Date.now, options.warn ?? ((message) => console.warn(message)))
-    if (options.key !== undefined) this.#keys.add(options.key.pubkey)
+    this.#people = createPeople(options.store)
+    if (options.key !== undefined) this.#people.trust(options.key.pubkey)
     this.#transport = {
       origin: originOf(options.url),
       key: options.key,
@@ -155,13 +160,28 @@ export class AgentClient {
     return registration
   }
 
-  /** The agent with exactly this name, even if it is revoked. Remembers its key for `open`. Codes: `not_found`. */
+  /**
+   * Asks the service for the agent with exactly this name, even if it is revoked, and pins its key. Codes: `not_found`.
+   * @throws VerificationError `key_changed` if the service gave another key for this name before.
+   */
   async lookup(name: string, { signal }: CallOptions = {}): Promise<Agent> {
-    const agent = await this.#get(`/v2/agents/${segment(name)}`, answers.agent, { signal, signed: false })
-    if (agent.name !== name || this.#learn(agent.pubkey) !== agent.agent_id) {
-      throw new AnswerError(`the answer for ${name} is wrong: its name, agent_id and pubkey do not belong together`)
-    }
+    const agent = await this.#lookup(name, signal)
+    await this.#people.pin(name, agent.pubkey)
     return agent
+  }
+
+  /**
+   * The agent that a name, an address of this service, or an agent id stands for. The service is asked once for each name; its
+   * answer is pinned. An id alone can only be resolved if its key was seen before. Codes: `not_found`.
+   * @throws VerificationError `unknown_sender` for an id or an authority that is not known here; `key_changed`.
+   */
+  async resolve(who: string, { signal }: CallOptions = {}): Promise<KnownAgent> {
+    if (isAgentId(who)) {
+      const name = this.#people.nameOf(who)
+      if (name !== undefined) return this.#people.ofName(name, (text) => this.#lookup(text, signal))
+      throw new VerificationError('unknown_sender', `no name is known for ${who}: give the name or the address`)
+    }
+    return this.#people.ofName(await this.#nameIn(who, signal), (text) => this.#lookup(text, signal))
   }
 
   /** The directory: all discoverable agents, sorted by name. `after` is a name. */
@@ -241,9 +261,9 @@ export class AgentClient {
     const key = this.#signer()
     if (draft.to.startsWith(BOARD_PREFIX) && seal === true)
       throw new TypeError('a board has no key: set `seal` to the public key of a reader')
-    const address = await this.#addressOf(draft.to, signal)
+    const [address, from] = await Promise.all([this.#addressOf(draft.to, signal), this.address({ signal })])
     const sealFor = seal === false ? undefined : await this.#recipientKey(address, seal, { signal })
-    return composeEnvelope(draft, { key, address, nowMs: this.#clock.nowMs(), sealFor })
+    return composeEnvelope(draft, { key, from, address, nowMs: this.#clock.nowMs(), sealFor })
   }
 
   /**
@@ -441,8 +461,10 @@ export class AgentClient {
    * addressed to this agent. The service checks the sender when the message is posted. This call checks it without
    * trusting the service.
    *
-   * The envelope names its sender in `from` by agent id, the hash of its key, but the API finds keys only by name. So the
-   * key comes from `sender`, from an earlier `lookup` of the agent, or from `trust`. In each case its hash must equal `from`.
+   * The envelope names its sender in `from`: by address, or, in older messages, by agent id. The key of an address is the
+   * pinned one, or else the first answer of the service, which this call then believes. Give `sender` as agent id or key if
+   * you know it from somewhere else. An id is the hash of its key, but the API finds keys only by name: the key must come
+   * from `sender`, from an earlier look-up, or from `trust`.
    *
    * Anybody who receives a message can pass it on, also sealed again for another agent. So the envelope's `to` must be this
    * agent's address. For a post, set `to` to the board that you read it from.
@@ -453,6 +475,7 @@ export class AgentClient {
   async open(received: Message | Envelope, options: OpenOptions = {}): Promise<Opened> {
     const envelope = 'envelope' in received ? received.envelope : received
     const publicKey = await this.#senderKey(envelope, options)
+    const agentId = publicKey === undefined ? idIn(envelope.from) : agentIdOf(publicKey)
     if (publicKey === undefined && options.allowUnverified !== true) {
       throw new VerificationError(
         'unknown_sender',
@@ -462,7 +485,7 @@ export class AgentClient {
     const opened = await openReceived(envelope, this.key, publicKey)
     const { to, signal } = options
     assertAddressedTo(envelope, await (to === undefined ? this.address({ signal }) : this.#addressOf(to, signal)))
-    return opened
+    return { ...opened, sender: agentId === undefined ? undefined : { agentId, name: this.#people.nameOf(agentId) } }
   }
 
   /**
@@ -472,7 +495,7 @@ export class AgentClient {
    * @throws TypeError if it is not `ed25519:<HEX>` of a key of prime order.
    */
   trust(pubkey: string): string {
-    return this.#keys.add(pubkey)
+    return this.#people.trust(pubkey)
   }
 
   // ---- internals
@@ -521,28 +544,58 @@ export class AgentClient {
     return to.startsWith(BOARD_PREFIX) || to.includes('@') ? to : `${to}@${await this.authority({ signal })}`
   }
 
-  async #senderKey({ from }: Envelope, { sender, signal }: OpenOptions): Promise<Uint8Array | undefined> {
-    if (sender === undefined) return this.#keys.find(from)
-    if (isAgentId(sender))
-      throw new TypeError(
-        '`sender` is an agent id, and the service finds keys only by name: give the name or the public key',
-      )
-    return publicKeyOf(sender.includes(':') ? sender : (await this.lookup(sender, { signal })).pubkey)
+  /** The key that the envelope's signature must have. Undefined if none is known. */
+  async #senderKey(envelope: Envelope, { sender: expected, signal }: OpenOptions): Promise<Uint8Array | undefined> {
+    const sender = senderOf(envelope)
+    if (expected !== undefined && PUBLIC_KEY.test(expected)) {
+      const publicKey = publicKeyOf(expected)
+      const pinned = sender.kind === 'agent' ? await this.#people.findPinned(sender.name) : undefined
+      if (pinned === undefined || pinned.agentId === agentIdOf(publicKey)) return publicKey
+      throw new VerificationError('wrong_key', `the key does not belong to the sender ${envelope.from}`)
+    }
+    if (sender.kind === 'id') {
+      if (expected === undefined || expected === sender.id) return this.#people.findKey(sender.id)
+      return publicKeyOf((await this.resolve(expected, { signal })).pubkey)
+    }
+    const known = await this.#resolveSender(envelope, signal)
+    if (known === undefined || expected === undefined) return known && publicKeyOf(known.pubkey)
+    const isExpected = isAgentId(expected)
+      ? expected === known.agentId
+      : (await this.#nameIn(expected, signal)) === known.name
+    if (isExpected) return publicKeyOf(known.pubkey)
+    throw new VerificationError('wrong_key', `the envelope ${envelope.id} names ${envelope.from}, not ${expected}`)
+  }
+
+  /** The agent whose address is in `from`. Undefined if it is of another service, or if the service does not know the name. */
+  async #resolveSender({ from }: Envelope, signal: AbortSignal | undefined): Promise<KnownAgent | undefined> {
+    try {
+      return await this.resolve(from, { signal })
+    } catch (error) {
+      const isUnknown =
+        (error instanceof ApiError && error.code === 'not_found') ||
+        (error instanceof VerificationError && error.reason === 'unknown_sender')
+      if (isUnknown) return undefined
+      throw error
+    }
   }
 
   async #recipientKey(address: string, seal: true | string, { signal }: CallOptions): Promise<Uint8Array> {
-    if (seal !== true) return publicKeyOf(seal)
-    const name = address.slice(0, address.indexOf('@'))
-    return publicKeyOf((await this.lookup(name, { signal })).pubkey)
+    return publicKeyOf(seal === true ? (await this.resolve(address, { signal })).pubkey : seal)
   }
 
-  /** @throws AnswerError if the directory gave an invalid key. */
-  #learn(pubkey: string): string {
-    try {
-      return this.#keys.add(pubkey)
-    } catch (cause) {
-      throw new AnswerError('the answer has an invalid public key', { cause })
-    }
+  /** @throws AnswerError if name, id and key do not belong together. */
+  async #lookup(name: string, signal: AbortSignal | undefined): Promise<Agent> {
+    const agent = await this.#get(`/v2/agents/${segment(name)}`, answers.agent, { signal, signed: false })
+    if (agent.name === name && idOfKey(agent.pubkey) === agent.agent_id) return agent
+    throw new AnswerError(`the answer for ${name} is wrong: its name, agent_id and pubkey do not belong together`)
+  }
+
+  /** The name in a name or an address. @throws VerificationError `unknown_sender` for an address of another service. */
+  async #nameIn(who: string, signal: AbortSignal | undefined): Promise<string> {
+    const at = who.indexOf('@')
+    if (at < 0) return who
+    if (isSameAuthority(who.slice(at + 1), await this.authority({ signal }))) return who.slice(0, at)
+    throw new VerificationError('unknown_sender', `${who} is not an address of this service`)
   }
 
   #signer(): AgentKey {
@@ -573,6 +626,19 @@ export class AgentClient {
       (after) => this.#get(path, shape, { query: { ...query, after, limit }, signal, signed }),
       start,
     )
+  }
+}
+
+function idIn(from: string): string | undefined {
+  return isAgentId(from) ? from : undefined
+}
+
+/** Undefined for a key that the service would not register. */
+function idOfKey(pubkey: string): string | undefined {
+  try {
+    return agentIdOf(publicKeyOf(pubkey))
+  } catch {
+    return undefined
   }
 }
 

@@ -85,8 +85,9 @@ export class AnswerError extends Error {
 
 /**
  * Why a received envelope cannot be trusted or read:
- * - `unknown_sender`: no public key is known whose agent id is `from`. The envelope was not checked.
- * - `wrong_key`: the given key does not belong to the sender; its agent id is not `from`.
+ * - `unknown_sender`: no public key is known for `from`. The envelope was not checked.
+ * - `wrong_key`: the given key or agent does not belong to the sender in `from`.
+ * - `key_changed`: the service gives another key for the name than it did first. A name never changes its key.
  * - `invalid_signature`: the sender did not sign this envelope.
  * - `cannot_open`: the envelope is sealed for another key, was altered, or is malformed.
  * - `addressed_to_another`: the envelope is good, as far as it was checked, but its `to` is another agent or board.
@@ -94,6 +95,7 @@ export class AnswerError extends Error {
 export type VerificationFailure =
   | 'unknown_sender'
   | 'wrong_key'
+  | 'key_changed'
   | 'invalid_signature'
   | 'cannot_open'
   | 'addressed_to_another'

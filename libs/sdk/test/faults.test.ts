@@ -1,8 +1,11 @@
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
+import { once } from 'node:events'
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
 import { AgentClient } from '@svc/sdk/client.ts'
 import { AnswerError, ApiError, NetworkError } from '@svc/sdk/errors.ts'
 import { generateKey } from '@svc/sdk/keys.ts'
+import { createAuthority } from '@svc/test/support/engines/certificates.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { clientOf, collect, registered, waits } from './agents.ts'
 import { type FakeService, type Fault, startFakeService } from './fake-service.ts'
@@ -267,6 +270,26 @@ describe('no answer', () => {
       message: expect.stringMatching(`^no answer from http://127.0.0.1:${port}: .*ECONNREFUSED`),
     })
     expect(waits).toHaveLength(5)
+  })
+
+  test.each([
+    ['https', 'http', (port: number) => `the server does not speak TLS at this port: use http://127.0.0.1:${port}`],
+    ['http', 'https', (port: number) => `.*; if this port expects TLS, use https://127.0.0.1:${port}`],
+  ])('because the URL says %s and the port speaks %s: the error says so', async (asked, spoken, says) => {
+    const certificate = await (await createAuthority()).issue()
+    const server = spoken === 'http' ? createHttpServer() : createTlsServer(certificate)
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    try {
+      const { port } = server.address() as AddressInfo
+      const url = `${asked}://127.0.0.1:${port}`
+      await expect(clientOf({ url }).health()).rejects.toMatchObject({
+        name: 'NetworkError',
+        message: expect.stringMatching(`^no answer from ${url}: ${says(port)}$`),
+      })
+    } finally {
+      server.close()
+    }
   })
 
   test('for the authority of a signed call: it is retried as one call, not once per attempt of the signed call', async () => {

@@ -37,7 +37,12 @@ describe.each(ways)('spec 6.3, 6.4, 13.5: a %s envelope', (_, seal) => {
         const sent = await alice.client.compose({ to: 'bob', body }, { seal: seal ? bob.key.pubkey : false })
         const received = JSON.parse(JSON.stringify(sent)) as Envelope
         const opened = await bob.client.open(received, { sender: alice.key.pubkey })
-        expect(opened).toEqual({ body, sealed: seal, verified: true })
+        expect(opened).toEqual({
+          body,
+          sealed: seal,
+          verified: true,
+          sender: { agentId: alice.key.agentId, name: undefined },
+        })
       }),
       { numRuns: 25 },
     )

@@ -13,6 +13,7 @@ import {
   readCredentials,
 } from './auth/checks.ts'
 import type { Directory } from './auth/directory.ts'
+import { missingSignature } from './auth/faults.ts'
 import { createStrangers } from './auth/strangers.ts'
 import type { Verifier } from './auth/verifier.ts'
 import type { Answer } from './http/answer.ts'
@@ -235,7 +236,7 @@ async function verifySigner(
 ): Promise<Credentials | null> {
   const credentials = readCredentials(raw)
   if (credentials === undefined) {
-    if (operation.auth === 'required') throw new ServiceError('unauthenticated')
+    if (operation.auth === 'required') throw missingSignature(raw)
     return null
   }
   checkTimestamp(credentials, Date.now())

@@ -55,7 +55,7 @@ import { postRoutes } from './routes/posts.ts'
 import { registrationRoutes } from './routes/registration.ts'
 import { type StreamDeps, streamRoutes } from './routes/stream.ts'
 import { webhookRoutes } from './routes/webhook.ts'
-import { createRecipients } from './send/recipients.ts'
+import { createParticipants } from './send/participants.ts'
 import type { SendDeps } from './send/send-message.ts'
 
 interface RunningGateway extends RunningService {
@@ -90,7 +90,7 @@ export async function startGateway(
     const gateways = stack.use(await startGateways(createChannel(nats), logger))
     const directory = createDirectory(bus)
     const verifier = stack.use(createVerifier({ logger }))
-    const recipients = createRecipients({ directory, authority: config.authority })
+    const participants = createParticipants({ directory, authority: config.authority })
     const streams = createStreams({ bus, logger })
 
     const clients = createClients(config.trustedProxies, logger)
@@ -105,7 +105,7 @@ export async function startGateway(
     const described = createOperations({
       bus,
       directory,
-      recipients,
+      participants,
       streams,
       manifest: createManifest(config),
       isReady: () => !draining,

@@ -149,6 +149,7 @@ describe('spec 7.2: of two errors, the answer names the earlier one in the order
     { name: 'an undeclared member', outcome: '400 invalid_request', changes: () => ({ more: 1 }) },
     { name: 'shape', outcome: '400 invalid_envelope', changes: () => ({ type: 'message' }) },
     { name: 'sender', outcome: '403 sender_mismatch', changes: ({ other }) => ({ from: other.id }) },
+    { name: 'address', outcome: '403 sender_mismatch', changes: ({ other }) => ({ from: other.address }) },
     { name: 'size', outcome: '413 message_too_large', changes: () => ({ body: 'a'.repeat(33_000) }) },
     { name: 'conflict', outcome: '409 id_conflict', changes: ({ takenId }) => ({ id: takenId }) },
     { name: 'time', outcome: '400 envelope_timestamp_out_of_range', changes: () => ({ ts: ago(600) }) },

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { SealedEnvelope, SignedEnvelope } from '@svc/envelope/envelope.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
+import { openEnvelope } from '@svc/envelope/seal.ts'
 import { verifyEnvelope } from '@svc/envelope/sign-envelope.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Agent } from '../../support/client/agent.ts'
@@ -163,6 +164,7 @@ describe('spec 7.4: the same id with any difference is 409 id_conflict', () => {
       'a recipient that does not exist',
       (envelope) => ({ ...envelope, to: envelope.to.replace(/^[^@]*/, 'nobody-here') }),
     ],
+    ["the sender's address instead of its id", (envelope, from) => ({ ...envelope, from: from.address })],
     ['sealed', (envelope) => sealedAs(envelope, 16)],
   ]
 
@@ -324,10 +326,64 @@ describe('spec 6.2: recipients', () => {
   })
 
   test('a from that is not the signer is 403 sender_mismatch, whoever it names', async () => {
-    const [alice, bob] = await h.agents(2)
-    expect(outcomeOf(await alice.post('/v2/messages', bob.envelope(open)))).toBe('403 sender_mismatch')
+    const [alice, bob, gone] = await h.agents(3)
+    await got(gone.post('/v2/me/revoke', { confirm_agent_id: gone.id }))
     const stranger = new Agent(h.place)
-    expect(outcomeOf(await alice.post('/v2/messages', stranger.envelope(open)))).toBe('403 sender_mismatch')
+    for (const from of [
+      bob.id,
+      stranger.id,
+      bob.address,
+      stranger.address,
+      gone.address,
+      `${alice.name}@example.org`,
+    ]) {
+      expect(outcomeOf(await alice.send(open, 'hello', { from })), from).toBe('403 sender_mismatch')
+    }
+    expect(await spendingOf(alice)).toEqual({ units: 0, introductions: 0, credits: 0 })
+  })
+})
+
+describe("spec 6.2, 6.6: from may be the sender's address, and comes back as it was sent", () => {
+  const forms: [string, (agent: Agent) => string][] = [
+    ['the agent id', (agent) => agent.id],
+    ['the address', (agent) => agent.address],
+    ['the address in other case', (agent) => `${agent.name}@${agent.place.authority.toUpperCase()}`],
+  ]
+
+  test.each(forms)('%s, signed', async (_name, fromOf) => {
+    const [alice] = await h.agents(1)
+    const envelope = alice.envelope(open, 'hello', { from: fromOf(alice) })
+    expect(outcomeOf(await alice.post('/v2/messages', envelope))).toBe('202')
+    const received = (await open.get(`/v2/messages/${envelope.id}`)).body.envelope
+    expect(received).toStrictEqual(envelope)
+    expect(verifyEnvelope(received, alice.key.publicKey)).toBe(true)
+    expect(await alice.post('/v2/messages', envelope)).toMatchObject({ status: 200, body: { duplicate: true } })
+  })
+
+  test.each(forms)('%s, sealed', async (_name, fromOf) => {
+    const [alice] = await h.agents(1)
+    const envelope = await alice.sealed(open, 'hello', { from: fromOf(alice) })
+    expect(outcomeOf(await alice.post('/v2/messages', envelope))).toBe('202')
+    const received = (await open.get(`/v2/messages/${envelope.id}`)).body.envelope
+    expect(received).toStrictEqual(envelope)
+    await expect(openEnvelope(received, open.key.secretKey, alice.key.publicKey)).resolves.toMatchObject({
+      from: fromOf(alice),
+      body: 'hello',
+    })
+  })
+
+  test('spec 7.4: the same id with the other form of from is 409 id_conflict, in both directions', async () => {
+    const [alice] = await h.agents(1)
+    for (const [first, second] of [
+      [alice.id, alice.address],
+      [alice.address, alice.id],
+    ] as const) {
+      const sent = alice.envelope(open, 'hello', { from: first })
+      await got(alice.post('/v2/messages', sent))
+      const again = alice.envelope(open, 'hello', { id: sent.id, ts: sent.ts, from: second })
+      expect(outcomeOf(await alice.post('/v2/messages', again))).toBe('409 id_conflict')
+    }
+    expect(await spendingOf(alice)).toMatchObject({ units: 2 })
   })
 })
 

@@ -9,7 +9,7 @@ import type { Context, Target } from '../context.ts'
 import { BUG, explainFailure } from '../failure.ts'
 import { readKeyFile } from '../files/key-file.ts'
 import { type Finding, failed, ok, skipped, warning } from './findings.ts'
-import { clientAddress, type Signer, stream, target as targetCheck } from './proxies.ts'
+import { clientAddress, headers as headersCheck, type Signer, stream, target as targetCheck } from './proxies.ts'
 
 /** Must equal the minimum of the published svc in deploy/npm. */
 const MIN_NODE = [22, 12] as const
@@ -20,6 +20,9 @@ const CONNECT_MS = 10_000
 const CERTIFICATE_NOTICE_DAYS = 14
 const FEW_UNITS = 10
 const DAY_MS = 86_400_000
+
+/** The checks that need a key, in order. */
+const OF_AGENT = ['headers', 'registration', 'budget', 'target', 'stream']
 
 /** Runs all possible checks, and continues after a check that fails. */
 export async function* diagnose(context: Context): AsyncGenerator<Finding> {
@@ -43,8 +46,9 @@ export async function* diagnose(context: Context): AsyncGenerator<Finding> {
   })
   yield reached
   if (reached.result === 'failed') {
-    for (const check of ['versions', 'clock', 'client', 'authority', 'registration', 'budget', 'target', 'stream'])
+    for (const check of ['versions', 'clock', 'client', 'authority', ...OF_AGENT]) {
       yield skipped(check, 'the service was not reached')
+    }
     return
   }
   yield await versions(visitor, signal)
@@ -52,7 +56,7 @@ export async function* diagnose(context: Context): AsyncGenerator<Finding> {
   yield await attempt('client', () => clientAddress(origin, signal))
   yield await authority(visitor, target, origin, signal)
   if (key.result === 'failed' || key.result === 'skipped') {
-    for (const check of ['registration', 'budget', 'target', 'stream']) yield skipped(check, 'no key')
+    for (const check of OF_AGENT) yield skipped(check, 'no key')
     return
   }
   const client = context.agent()
@@ -177,13 +181,19 @@ async function* agent(
   signer: () => Promise<Signer>,
   origin: URL,
 ): AsyncGenerator<Finding> {
+  const headers = await attempt('headers', async () => headersCheck(origin, await signer(), signal))
+  yield headers
+  if (headers.result === 'failed') {
+    for (const check of OF_AGENT.slice(1)) yield skipped(check, 'signed requests do not arrive')
+    return
+  }
   const registration = await attempt('registration', async () => {
     const { address, inbox_policy } = await client.me({ signal })
     return ok('registration', `${address}, inbox policy ${inbox_policy}`)
   })
   yield registration
   if (registration.result === 'failed') {
-    for (const check of ['budget', 'target', 'stream']) yield skipped(check, 'not registered')
+    for (const check of OF_AGENT.slice(2)) yield skipped(check, 'not registered')
     return
   }
   yield await attempt('budget', async () => {

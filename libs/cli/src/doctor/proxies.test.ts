@@ -1,6 +1,6 @@
 import { generateKey } from '@svc/sdk/keys.ts'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { clientAddress, stream, target } from './proxies.ts'
+import { clientAddress, headers, stream, target } from './proxies.ts'
 
 const PUBLIC = new URL('https://agents.example.org')
 const LOCAL = new URL('http://127.0.0.1:8080')
@@ -35,6 +35,57 @@ describe('spec 3.16: the address that requests count for', () => {
   ])('%s', async (_, url, answer, result, says) => {
     answerWith((headers) => answer(headers.get('x-forwarded-for')))
     expect(await clientAddress(url, signal)).toEqual({ check: 'client', result, says: expect.stringMatching(says) })
+  })
+})
+
+describe('spec 3.2: the headers of a signed request', () => {
+  /** A service behind a proxy that treats headers in this way. Like the gateway, it takes a call without Authorization for anonymous. */
+  const behind = (change: (headers: Headers) => void) => async (url: string, init: RequestInit) => {
+    const sent = new Headers(init.headers)
+    change(sent)
+    const isAnonymous = !sent.has('authorization')
+    if (isAnonymous && url.endsWith('/v2/health')) return Response.json({ status: 'ok' })
+    if (isAnonymous || !sent.has('x-svc-timestamp') || !/^[0-9a-f]{32,}$/.test(sent.get('x-svc-nonce') ?? ''))
+      return error(401, 'unauthenticated')
+    return error(401, 'signer_unknown')
+  }
+
+  test.each<[string, (headers: Headers) => void, string, RegExp]>([
+    ['arrive', () => {}, 'ok', /Authorization, X-SVC-Timestamp and X-SVC-Nonce arrive/],
+    ['without Authorization', (sent) => sent.delete('authorization'), 'failed', /removes or changes Authorization,/],
+    [
+      'without X-SVC-Timestamp',
+      (sent) => sent.delete('x-svc-timestamp'),
+      'failed',
+      /changes X-SVC-Timestamp or X-SVC-Nonce/,
+    ],
+    ['without X-SVC-Nonce', (sent) => sent.delete('x-svc-nonce'), 'failed', /changes X-SVC-Timestamp or X-SVC-Nonce/],
+    ['with another X-SVC-Nonce', (sent) => sent.set('x-svc-nonce', '[removed]'), 'failed', /removes or changes/],
+  ])('%s', async (_, change, result, says) => {
+    vi.stubGlobal('fetch', behind(change))
+    expect(await headers(PUBLIC, signer, signal)).toEqual({
+      check: 'headers',
+      result,
+      says: expect.stringMatching(says),
+    })
+  })
+
+  test.each<[string, () => Response, string, RegExp]>([
+    [
+      'are taken for a login by a proxy',
+      () => new Response('<html>', { status: 401 }),
+      'failed',
+      /a proxy answers 401/,
+    ],
+    ['of a registered agent', () => Response.json({}), 'ok', /arrive/],
+    ['are not judged by a service that is down', () => error(503, 'unavailable'), 'skipped', /unavailable/],
+  ])('%s', async (_, answer, result, says) => {
+    answerWith(answer)
+    expect(await headers(PUBLIC, signer, signal)).toEqual({
+      check: 'headers',
+      result,
+      says: expect.stringMatching(says),
+    })
   })
 })
 

@@ -61,6 +61,32 @@ export async function clientAddress({ origin, hostname }: URL, signal: AbortSign
   return warning(check, `${says}; the proxy must set X-Forwarded-For, and SVC_TRUSTED_PROXIES must list it`)
 }
 
+/** A signed request to this path is never anonymous, and one to HEALTH may be. */
+const OWN = '/v2/me'
+const HEALTH = '/v2/health'
+
+/** Whether the three headers of a signature arrive. The codes of two calls tell which do not; the text of the service is for people. */
+export async function headers({ origin }: URL, signer: Signer, signal: AbortSignal): Promise<Finding> {
+  const check = 'headers'
+  const ask = async (path: string): Promise<{ status: number; code: string | undefined }> => {
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(LIMIT_MS)])
+    const answer = await fetch(origin + path, { headers: sign(signer, path), signal: limit, redirect: 'manual' })
+    return { status: answer.status, code: codeOf(await answer.text()) }
+  }
+  const own = await ask(OWN)
+  if (own.status === 401 && own.code === undefined)
+    return failed(check, 'a proxy answers 401 to signed requests: let it pass Authorization on to the service')
+  if (own.status >= 429) return skipped(check, `the service answered ${own.code ?? own.status}`)
+  if (own.code !== 'unauthenticated') return ok(check, 'Authorization, X-SVC-Timestamp and X-SVC-Nonce arrive')
+  // Without Authorization the service takes this call for an anonymous one.
+  const { status } = await ask(HEALTH)
+  const [removed, directive] =
+    status === 401
+      ? ['X-SVC-Timestamp or X-SVC-Nonce', 'let it forward headers that it does not know']
+      : ['Authorization', 'let it forward this header, and check no logins itself']
+  return failed(check, `a proxy removes or changes ${removed}, so no signed request can succeed: ${directive}`)
+}
+
 /** Whether a target arrives as it was signed. Ordinary paths do even if a proxy decodes and merges. */
 export async function target({ origin }: URL, signer: Signer, signal: AbortSignal): Promise<Finding> {
   const check = 'target'

@@ -1,4 +1,5 @@
 import type { AgentKey } from '../keys.ts'
+import type { Store } from '../store/store.ts'
 import type { RetryPolicy } from './retry.ts'
 
 export interface ClientOptions {
@@ -16,10 +17,13 @@ export interface ClientOptions {
    */
   readonly authority?: string
   /**
-   * The name that the key is registered under. `open` refuses messages that are addressed to another agent. By default the
-   * name is the one that this client registered, or is read once from the service, which could then give a wrong one.
+   * The name that the key is registered under. Envelopes name it as their sender, and `open` refuses messages that are
+   * addressed to another agent. By default the name is the one that this client registered, or is read once from the
+   * service, which could then give a wrong one.
    */
   readonly name?: string
+  /** Keeps the keys of names over restarts, so that the service cannot give another key for a name. One service's only. */
+  readonly store?: Store
   readonly retry?: Partial<RetryPolicy>
   /** The timeout for one request and its answer. Default 10,000. The service itself answers within 5 s. */
   readonly timeoutMs?: number
@@ -65,12 +69,12 @@ export interface FeedOptions extends PageOptions {
 }
 
 export interface ComposeOptions extends CallOptions {
-  /** True seals for the key that the service's directory has for the name. Give a `pubkey` to pin the key instead. */
+  /** True seals for the key of the name: the pinned one, or the first answer of the service. Or give the `pubkey`. */
   readonly seal?: boolean | string | undefined
 }
 
 export interface OpenOptions extends CallOptions {
-  /** The expected sender: a name to look up, or a `pubkey`. Default: a key that this client already knows. */
+  /** The expected sender: its name, agent id or `pubkey`. Default: the sender that the envelope names. */
   readonly sender?: string | undefined
   /**
    * The address that the envelope must have: a name, an address `name@authority`, or, for a post, `board:<id>` of the board

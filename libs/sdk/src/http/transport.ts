@@ -194,7 +194,7 @@ async function exchange<T, R>(
     })
   } catch (cause) {
     if (cause instanceof AnswerError || cause instanceof ApiError) throw cause
-    throw new NetworkError(`no answer from ${url.origin}: ${reasonOf(cause)}`, { cause })
+    throw new NetworkError(`no answer from ${url.origin}: ${reasonOf(cause, url)}`, { cause })
   }
 }
 
@@ -246,15 +246,23 @@ function urlOf<T>(origin: string, { path, query = {} }: Operation<T>): URL {
   return url
 }
 
+/** OpenSSL got bytes that are no TLS. */
+const NOT_TLS: ReadonlySet<string> = new Set(['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG'])
+/** How Node reports a server that waited for TLS and got a request: an alert that is no HTTP, or the end of the connection. */
+const PERHAPS_TLS: ReadonlySet<string> = new Set(['HPE_INVALID_CONSTANT', 'UND_ERR_SOCKET'])
+
 /** `fetch` says only "fetch failed". On some platforms, its cause has the reason. */
-function reasonOf(error: unknown): string {
+function reasonOf(error: unknown, { protocol, host }: URL): string {
   if (!(error instanceof Error)) return String(error)
   if (error.name === 'TimeoutError') return 'timed out'
   const { cause } = error
   if (!(cause instanceof Error)) return error.message
+  const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : ''
+  if (NOT_TLS.has(code)) return `the server does not speak TLS at this port: use http://${host}`
+  if (protocol === 'http:' && PERHAPS_TLS.has(code))
+    return `${cause.message}; if this port expects TLS, use https://${host}`
   // OpenSSL's own message is a line of its source, with numbers.
   if ('reason' in cause && typeof cause.reason === 'string') return cause.reason
-  const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : ''
   return cause.message === '' ? code : cause.message
 }
 

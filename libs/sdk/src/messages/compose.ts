@@ -27,6 +27,8 @@ export interface Draft {
 
 interface Composition {
   readonly key: AgentKey
+  /** The sender's own address. */
+  readonly from: string
   /** `name@authority` or `board:<id>`. */
   readonly address: string
   /** Epoch milliseconds, by the service's clock. */
@@ -42,11 +44,14 @@ const encoder = new TextEncoder()
  * @throws TypeError if the body is not I-JSON.
  * @throws RangeError if `sealFor` is not a usable key.
  */
-export async function composeEnvelope(draft: Draft, { key, address, nowMs, sealFor }: Composition): Promise<Envelope> {
+export async function composeEnvelope(
+  draft: Draft,
+  { key, from, address, nowMs, sealFor }: Composition,
+): Promise<Envelope> {
   const { type = 'event', ttl, replyTo, threadId, id = randomId() } = draft
   const envelope: UnsignedEnvelope = {
     id,
-    from: key.agentId,
+    from,
     to: address,
     type,
     ts: new Date(nowMs).toISOString(),

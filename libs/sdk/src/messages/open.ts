@@ -1,9 +1,9 @@
 import type { Envelope } from '@svc/contracts/resources.ts'
-import { type Address, parseAddress } from '@svc/envelope/address.ts'
+import { type Address, isSameAuthority, parseAddress } from '@svc/envelope/address.ts'
 import type { SealedEnvelope, SignedEnvelope } from '@svc/envelope/envelope.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { verifyEnvelope } from '@svc/envelope/sign-envelope.ts'
-import { agentIdOf } from '@svc/svc1/agent-id.ts'
+import { agentIdOf, isAgentId } from '@svc/svc1/agent-id.ts'
 import { VerificationError } from '../errors.ts'
 import type { AgentKey } from '../keys.ts'
 
@@ -17,6 +17,8 @@ export interface Opened {
    * Then only the service vouches for the sender.
    */
   readonly verified: boolean
+  /** The sender's agent id, and its name if it is known. Undefined if neither a key nor an id of the sender is known. */
+  readonly sender: { readonly agentId: string; readonly name: string | undefined } | undefined
 }
 
 /**
@@ -29,8 +31,9 @@ export async function openReceived(
   envelope: Envelope,
   key: AgentKey | undefined,
   senderPublicKey: Uint8Array | undefined,
-): Promise<Opened> {
-  if (senderPublicKey !== undefined && agentIdOf(senderPublicKey) !== envelope.from) {
+): Promise<Omit<Opened, 'sender'>> {
+  // The key of a name is not in the name: the caller has found it.
+  if (senderPublicKey !== undefined && isAgentId(envelope.from) && agentIdOf(senderPublicKey) !== envelope.from) {
     throw new VerificationError('wrong_key', `the key does not belong to the sender ${envelope.from}`)
   }
   const sealed = 'body_enc' in envelope
@@ -59,10 +62,9 @@ export function assertAddressedTo({ id, to }: Envelope, expected: string): void 
   )
 }
 
-/** The authority is a host, which is compared without regard to case (spec 6.2). */
 function isSame(a: Address, b: Address): boolean {
   if (a.kind === 'board') return b.kind === 'board' && a.boardId === b.boardId
-  return b.kind === 'agent' && a.name === b.name && a.authority.toLowerCase() === b.authority.toLowerCase()
+  return b.kind === 'agent' && a.name === b.name && isSameAuthority(a.authority, b.authority)
 }
 
 async function decrypt(envelope: SealedEnvelope, key: AgentKey | undefined): Promise<SignedEnvelope> {

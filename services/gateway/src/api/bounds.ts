@@ -31,6 +31,7 @@ const BOUNDS: Readonly<Record<string, Json>> = {
   confirm_agent_id: { pattern: AgentId.pattern, ...AGENT_ID },
   authority: { pattern: `^${AUTHORITY}$`, maxLength: AUTHORITY_LENGTH },
   address: ADDRESS,
+  from: { maxLength: ADDRESS_LENGTH },
   to: { maxLength: ADDRESS_LENGTH },
   ts: { maxLength: '2026-01-01T12:00:00.123456789+00:00'.length },
   reply_to: REFERENCE,

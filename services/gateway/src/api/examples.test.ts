@@ -41,6 +41,9 @@ describe('examples of the OpenAPI description', () => {
     expect(verifyEnvelope(posted, alice.publicKey)).toBe(true)
     const sealed = EXAMPLES.sealedEnvelope as SealedEnvelope
     expect(await openEnvelope(sealed, bob.secretKey, alice.publicKey)).toMatchObject({ body: { text: 'hello' } })
-    for (const envelope of [signed, posted, sealed]) expect(readEnvelope(envelope).from).toBe(alice.agentId)
+    const [name, authority] = EXAMPLES.identity.address.split('@')
+    for (const envelope of [signed, posted, sealed]) {
+      expect(readEnvelope(envelope).from).toEqual({ kind: 'agent', name, authority })
+    }
   })
 })

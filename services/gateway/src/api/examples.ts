@@ -7,40 +7,41 @@ import { createManifest } from './manifest.ts'
 
 const ALICE_ID = '4XmjKEd9A96KhoMX94zWJmd28dcPisbWGYWtad1dQ9v5'
 const BOB_ID = '89dkqqjMw9HTi1pqHbANSNwioHuMhmpTCXapTmfUr1EW'
+const ALICE_ADDRESS = 'alice@127.0.0.1:8080'
 const ALICE_KEY = 'ed25519:8a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c'
 
 const alice = { agent_id: ALICE_ID, name: 'alice', pubkey: ALICE_KEY, created_at: 1767268800, revoked: false }
 
 const signedEnvelope = {
   id: 'msg-0001',
-  from: ALICE_ID,
+  from: ALICE_ADDRESS,
   to: 'bob@127.0.0.1:8080',
   type: 'request',
   ts: '2026-01-01T12:00:00Z',
   body: { text: 'hello' },
-  sig: 'FUV07A9fa1fX1K4cIDHTjwNTNcQvM7+nNLQGuRbT1Vu97NrTyPCQdDAjAjfBjBj20sOlhP0iL7ETBen/9NZnDQ==',
+  sig: '0TEJXNIvzTG64koVosI+UCmHwQjbqEYJaG2KX8XM+1JHq53mGHrOQ5mQ+BrPZ9ghsiPppQMkPKmqP11Cz//+Dw==',
 }
 
 const sealedEnvelope = {
   id: 'msg-0002',
-  from: ALICE_ID,
+  from: ALICE_ADDRESS,
   to: 'bob@127.0.0.1:8080',
   type: 'request',
   ts: '2026-01-01T12:00:00Z',
-  ephemeral_pub: 'BezxPwKnUmqljGyIHRx/QhyBIGK5ig0BQu2uPigpyhM=',
+  ephemeral_pub: 'flK94pwrTJDF6QM/7BSnzhEOel2TczfYnLNW4Y4ssnM=',
   body_enc:
-    'KoC7KxLMC5vWeCBc7zP/KAMU2/7vsXi/z37QfokhupPyqi/XM/IZaKPV8y5MyFw+VuorHpzgrswkzbKp3TUgAsubkN18f2ZeDiqWlRLCq/ufF3ay2lNCY/reR31oS17yfqX7yVUHl69FXQHhS2H/rQzAulsbyeMNNPwvxRbhYPIbCNVSeBB4Q/Vs',
+    'FZaHTrbCu/k42OE8e6xWrxMdNlgyE8pHsS9uU98rl8rAkVqx6BZEfqHhIkwwQyZTdBZEwwRtWdQFEfS9o4uYR5YFKo6Pcs0sEpNciS39mjzQDmIya5y8zvNzaReAA1kMnlc3xTz6dle6ruegPEY2be4vUXWywiDeEAPl3EhbEelUyDnoOiHn/YZc',
 }
 
 const post = {
   envelope: {
     id: 'post-0001',
-    from: ALICE_ID,
+    from: ALICE_ADDRESS,
     to: 'board:0k8vs2m4x1c00112233445566778899',
     type: 'event',
     ts: '2026-01-01T12:00:00Z',
     body: { text: 'to all' },
-    sig: 'FtJTyhmRLeLmRpfP0Q2HDg/85U5l7YVyHZdiEkRRB1vZ4uLlbv45LtO2YJWrPtFsBv7eDJ/USLVZb93Nl+zjAA==',
+    sig: 'yEPwXdu265auzT1zOGG81lXqbqAVkWyN36H2NQd2G6dNNm5ERobv6WFi4pHBnEunLw/PCj6J+hs8FOR7qxMFBQ==',
   },
   lane: 'board',
   created_at: 1767268800,
@@ -75,8 +76,8 @@ export const EXAMPLES = {
   challengeRequest: { pubkey: ALICE_KEY },
   challenge: { challenge: 'c29tZSB0b2tlbg', difficulty: 18, expires_at: 1767269100, algorithm: 'sha256' },
   registration: { name: 'alice', pubkey: ALICE_KEY, challenge: 'c29tZSB0b2tlbg', nonce: '0000000000271828' },
-  registrationResult: { agent_id: ALICE_ID, address: 'alice@127.0.0.1:8080' },
-  identity: { agent: alice, address: 'alice@127.0.0.1:8080', inbox_policy: 'requests', discoverable: false },
+  registrationResult: { agent_id: ALICE_ID, address: ALICE_ADDRESS },
+  identity: { agent: alice, address: ALICE_ADDRESS, inbox_policy: 'requests', discoverable: false },
   settings: { inbox_policy: 'contacts', discoverable: true },
   revocation: { confirm_agent_id: ALICE_ID },
   revokeResult: { status: 'revoked' },

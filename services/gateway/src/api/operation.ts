@@ -1,13 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Static, TObject, TSchema, TString } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
-import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
 import type { CallContext } from '@svc/contracts/define.ts'
 import { type ErrorCode, ServiceError } from '@svc/contracts/errors.ts'
 import type { JsonOutline, ParsedJson } from '@svc/envelope/i-json.ts'
 import type { Answer, DocumentAnswer, TextAnswer } from '../http/answer.ts'
 import { parseJsonBody, type RequestBody, refuseBody } from '../http/body.ts'
 import { type QueryOf, type QueryRules, readHeaders, readQuery } from '../http/query.ts'
+import { faultText } from './body-faults.ts'
 import type { Tag } from './tags.ts'
 
 /**
@@ -212,7 +212,7 @@ function operationOf<D extends Declaration>(declaration: D, work: Handle<EarlyRe
   }
 }
 
-/** A body that must match a closed schema. If it does not, the answer is `invalid_request` with the place of the fault. */
+/** A body that must match a closed schema. If it does not, the answer is `invalid_request` with the member and what it accepts. */
 export function bodyOf<S extends TObject>(schema: S, examples: BodyDocs['examples']): BodyRule<Static<S>> {
   const compiled = TypeCompiler.Compile(schema)
   return {
@@ -221,26 +221,13 @@ export function bodyOf<S extends TObject>(schema: S, examples: BodyDocs['example
     names: new Set(Object.keys(schema.properties)),
     read({ value }) {
       if (compiled.Check(value)) return value
-      const fault = compiled.Errors(value).First()
-      const where = fault === undefined || fault.path === '' ? 'the body' : `the body at ${shorten(fault.path)}`
-      throw new ServiceError('invalid_request', { detail: `${where}: ${shorten(faultText(fault))}` })
+      throw new ServiceError('invalid_request', { detail: faultText(compiled.Errors(value).First(), schema) })
     },
   }
-}
-
-/** TypeBox cannot describe a fault in a text whose length is counted in code points (libs/contracts, textOf), so say it here. */
-function faultText(fault: ValueError | undefined): string {
-  if (fault?.type !== ValueErrorType.Kind) return fault?.message ?? 'it does not match the schema'
-  const { minLength = 0, maxLength } = fault.schema
-  return `Expected text of ${minLength} to ${maxLength} characters`
 }
 
 function readBodyBy<B>(rule: BodyRule<B> | undefined, body: RequestBody): B | undefined {
   if (rule !== undefined) return rule.read(parseJsonBody(body, rule.names))
   refuseBody(body)
   return undefined
-}
-
-function shorten(text: string): string {
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text
 }

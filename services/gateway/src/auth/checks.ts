@@ -24,6 +24,7 @@ import { EMPTY_BODY_SHA256, signedString } from '@svc/svc1/signed-string.ts'
 import { parseJsonBody, type RequestBody } from '../http/body.ts'
 import { isRepeated } from '../http/headers.ts'
 import type { Directory } from './directory.ts'
+import { malformedSignature, type SignedRequest, wrongKeyOfBody, wrongSignature } from './faults.ts'
 import type { Verifier } from './verifier.ts'
 
 /** The parsed contents of the three headers of a signed request. */
@@ -42,19 +43,20 @@ export interface Credentials {
  * 4. Header syntax. A caller without an Authorization header is anonymous, even if it sends X-SVC-Timestamp or X-SVC-Nonce.
  * @throws ServiceError `unauthenticated`: wrong scheme or syntax, or an authentication header that is missing or repeated.
  */
-export function readCredentials({ headers, rawHeaders }: IncomingMessage): Credentials | undefined {
+export function readCredentials(request: IncomingMessage): Credentials | undefined {
+  const { headers, rawHeaders } = request
   const authorization = headers[AUTHORIZATION_HEADER]
   if (authorization === undefined) return undefined
   const timestamp = headers[TIMESTAMP_HEADER]
   const nonce = headers[NONCE_HEADER]
   // Node joins repeated values of the last two headers, which then fail to parse below. Of several Authorization headers it
   // silently keeps the first, so check for those here.
-  if (isRepeated(rawHeaders, AUTHORIZATION_HEADER)) throw new ServiceError('unauthenticated')
-  if (typeof timestamp !== 'string' || typeof nonce !== 'string') throw new ServiceError('unauthenticated')
+  if (isRepeated(rawHeaders, AUTHORIZATION_HEADER)) throw malformedSignature(request)
+  if (typeof timestamp !== 'string' || typeof nonce !== 'string') throw malformedSignature(request)
   const parsed = parseAuthorization(authorization)
   const timestampSeconds = parseTimestamp(timestamp)
   if (parsed === undefined || timestampSeconds === undefined || parseNonce(nonce) === undefined) {
-    throw new ServiceError('unauthenticated')
+    throw malformedSignature(request)
   }
   return { ...parsed, timestamp, timestampSeconds, nonce }
 }
@@ -89,17 +91,8 @@ export function getKeyOfBody({ agentId }: Credentials, body: RequestBody): Verif
   if (typeof text !== 'string') throw new ServiceError('invalid_request', { detail: 'the body has no pubkey' })
   const publicKey = parsePublicKeyNode(text)
   if (publicKey === undefined) throw new ServiceError('invalid_pubkey')
-  if (agentIdOf(publicKey) !== agentId) throw new ServiceError('signature_invalid')
+  if (agentIdOf(publicKey) !== agentId) throw wrongKeyOfBody()
   return importPublicKey(publicKey)
-}
-
-/** The parts of a request that the signature covers, besides the contents of the headers. */
-interface SignedRequest {
-  readonly authority: string
-  readonly method: string
-  /** Path and query, exactly as in the request line. */
-  readonly target: string
-  readonly body: Buffer
 }
 
 /** 7. Signature. @throws ServiceError `signature_invalid`. */
@@ -114,7 +107,7 @@ export async function checkSignature(
   const { timestamp, nonce } = credentials
   // Node reads a request line as latin1, so these characters are the bytes on the wire. The configured authority is ASCII.
   const signed = signedString({ authority, method, target, timestamp, nonce, bodySha256Hex })
-  if (!(await verifier.verify(credentials.signature, signed, key))) throw new ServiceError('signature_invalid')
+  if (!(await verifier.verify(credentials.signature, signed, key))) throw wrongSignature(request)
 }
 
 /**

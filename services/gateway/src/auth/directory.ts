@@ -14,8 +14,15 @@ import { cachedEntries } from '../metrics.ts'
 export interface Directory {
   /** The key of a registered agent, revoked agents included. @throws ServiceError `unavailable`. */
   findKey(agentId: string, context: CallContext): Promise<VerifyKey | undefined>
+  /** The name of a registered agent. Free after `findKey`. @throws ServiceError `unavailable`. */
+  findName(agentId: string, context: CallContext): Promise<string | undefined>
   /** The id of the agent with exactly this name, revoked agents included. @throws ServiceError `unavailable`. */
   findAgentId(name: string, context: CallContext): Promise<string | undefined>
+}
+
+interface KnownAgent {
+  readonly key: VerifyKey
+  readonly name: string
 }
 
 // A key takes about 1 KB, most of it outside the JavaScript heap. A name takes about 200 bytes.
@@ -23,27 +30,15 @@ const MAX_KEYS = 50_000
 const MAX_NAMES = 100_000
 
 export function createDirectory(bus: Bus): Directory {
-  const keys = new LRUCache<string, VerifyKey>({ max: MAX_KEYS })
+  const agents = new LRUCache<string, KnownAgent>({ max: MAX_KEYS })
   const ids = new LRUCache<string, string>({ max: MAX_NAMES })
   cachedEntries.read(() => [
-    [{ cache: 'keys' }, keys.size],
+    [{ cache: 'keys' }, agents.size],
     [{ cache: 'names' }, ids.size],
   ])
   return {
-    async findKey(agentId, context) {
-      const known = keys.get(agentId)
-      if (known !== undefined) return known
-      const { agent } = await bus.call(findAgent, { agent_id: agentId }, context)
-      if (agent === null) return undefined
-      // The contract checks that the agent id is the hash of the key. Identity checked the point at registration, but a key that
-      // is cached must not depend on that: signatures under a key of small order can be forged.
-      const publicKey = parsePublicKeyNode(agent.pubkey)
-      if (publicKey === undefined)
-        throw new ServiceError('internal', { cause: new Error('identity returned an invalid key') })
-      const key = importPublicKey(publicKey)
-      keys.set(agentId, key)
-      return key
-    },
+    findKey: async (agentId, context) => (await find(agentId, context))?.key,
+    findName: async (agentId, context) => (await find(agentId, context))?.name,
     async findAgentId(name, context) {
       const known = ids.get(name)
       if (known !== undefined) return known
@@ -52,5 +47,20 @@ export function createDirectory(bus: Bus): Directory {
       ids.set(name, agent.agent_id)
       return agent.agent_id
     },
+  }
+
+  async function find(agentId: string, context: CallContext): Promise<KnownAgent | undefined> {
+    const known = agents.get(agentId)
+    if (known !== undefined) return known
+    const { agent } = await bus.call(findAgent, { agent_id: agentId }, context)
+    if (agent === null) return undefined
+    // The contract checks that the agent id is the hash of the key. Identity checked the point at registration, but a key that
+    // is cached must not depend on that: signatures under a key of small order can be forged.
+    const publicKey = parsePublicKeyNode(agent.pubkey)
+    if (publicKey === undefined)
+      throw new ServiceError('internal', { cause: new Error('identity returned an invalid key') })
+    const found = { key: importPublicKey(publicKey), name: agent.name }
+    agents.set(agentId, found)
+    return found
   }
 }

@@ -48,11 +48,16 @@ function parseQuery(target: string, rules: QueryRules): ReadonlyMap<string, stri
   for (const pair of pairsOf(target, start + 1)) {
     const equals = pair.indexOf('=')
     const name = decode(equals === -1 ? pair : pair.slice(0, equals))
-    if (!Object.hasOwn(rules, name)) throw invalid(`there is no query parameter ${quote(name)}`)
+    if (!Object.hasOwn(rules, name)) throw invalid(`there is no query parameter ${quote(name)}; ${declared(rules)}`)
     if (given.has(name)) throw invalid(`the query parameter ${quote(name)} is repeated`)
     given.set(name, equals === -1 ? '' : decode(pair.slice(equals + 1)))
   }
   return given
+}
+
+function declared(rules: QueryRules): string {
+  const names = Object.keys(rules)
+  return names.length === 0 ? 'this operation takes none' : `this operation takes ${names.join(', ')}`
 }
 
 function* pairsOf(target: string, start: number): Generator<string> {

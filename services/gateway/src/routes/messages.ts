@@ -9,7 +9,7 @@ import { createSendMessage, type SendDeps } from '../send/send-message.ts'
 
 const messageId = { id: { schema: MessageId, description: 'Id of the envelope' } }
 
-export function messageRoutes({ bus, recipients }: SendDeps): Operation[] {
+export function messageRoutes({ bus, participants }: SendDeps): Operation[] {
   return [
     defineOperation({
       id: 'sendMessage',
@@ -51,7 +51,7 @@ export function messageRoutes({ bus, recipients }: SendDeps): Operation[] {
         'hard_limit_reached',
         'budget_exhausted',
       ],
-    }).handleEarly(createSendMessage({ bus, recipients })),
+    }).handleEarly(createSendMessage({ bus, participants })),
     defineOperation({
       id: 'getMessage',
       method: 'GET',

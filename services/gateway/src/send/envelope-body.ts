@@ -49,14 +49,21 @@ function isWithinLimits({ payloadBytes: bytes, payloadCharacters: characters, to
   return fits({ bytes, characters }, to.kind === 'board' ? POST_SIZE_LIMITS : DM_SIZE_LIMITS)
 }
 
-/**
- * Makes the checks that follow the shape in the order of spec 7.2 and need no other service.
- * @throws ServiceError `sender_mismatch`, `message_too_large`.
- */
-export function checkSenderAndSize(signer: string, envelope: ShapedEnvelope): SizedEnvelope {
-  if (envelope.facts.from !== signer) throw new ServiceError('sender_mismatch')
-  if (!('digest' in envelope)) throw new ServiceError('message_too_large')
+/** The check that follows that of the sender in the order of spec 7.2. @throws ServiceError `message_too_large`. */
+export function checkSize(envelope: ShapedEnvelope): SizedEnvelope {
+  if (!('digest' in envelope)) throw new ServiceError('message_too_large', { detail: sizeFault(envelope.facts) })
   return envelope
+}
+
+function sizeFault({ payloadBytes, payloadCharacters, to }: EnvelopeFacts): string {
+  const [kind, limits] = to.kind === 'board' ? ['a post', POST_SIZE_LIMITS] : ['a direct message', DM_SIZE_LIMITS]
+  if (payloadCharacters === undefined) {
+    return `body_enc has ${payloadBytes} bytes; ${kind} that is sealed can have at most ${limits.bytes}, of which the signature and the seal take about 120`
+  }
+  const size = Number.isFinite(payloadBytes)
+    ? `${payloadCharacters} code points and ${payloadBytes} bytes`
+    : `more than ${POST_SIZE_LIMITS.bytes} bytes`
+  return `the body has ${size} of JSON; ${kind} can have at most ${limits.characters} code points and ${limits.bytes} bytes`
 }
 
 /** The facts of an envelope as messaging gets them. */

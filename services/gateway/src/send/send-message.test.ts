@@ -17,7 +17,7 @@ const context: CallContext = { traceparent: '', deadlineMs: Date.now() + 60_000 
 const body: SizedEnvelope = {
   facts: {
     id: 'message-1',
-    from: ALICE,
+    from: { kind: 'id', id: ALICE },
     to: { kind: 'agent', name: 'bob', authority: 'localhost' },
     tsMs: Date.now(),
     ttl: 0,
@@ -46,7 +46,10 @@ async function startSender(failures: Record<string, Error>) {
       return ANSWERS[subject]
     },
   } as unknown as Bus
-  const send = createSendMessage({ bus, recipients: { resolve: async () => ({ kind: 'agent', id: BOB }) } })
+  const send = createSendMessage({
+    bus,
+    participants: { checkSender: async () => {}, resolve: async () => ({ kind: 'agent', id: BOB }) },
+  })
   const sendWith = (admitted: Promise<void>) => send({ signer: ALICE, body, context, admitted })
   await sendWith(Promise.resolve())
   failing = failures

@@ -4,12 +4,12 @@ import type { SendResult } from '@svc/contracts/resources.ts'
 import type { Bus } from '@svc/nats/bus.ts'
 import { jsonAnswer, type TextAnswer } from '../http/answer.ts'
 import { createChargeAhead } from './charge-ahead.ts'
-import { checkSenderAndSize, type ShapedEnvelope, wireFacts } from './envelope-body.ts'
-import type { Recipients } from './recipients.ts'
+import { checkSize, type ShapedEnvelope, wireFacts } from './envelope-body.ts'
+import type { Participants } from './participants.ts'
 
 export interface SendDeps {
   readonly bus: Bus
-  readonly recipients: Recipients
+  readonly participants: Participants
 }
 
 /** A request to send, while identity still consumes its nonce. */
@@ -27,11 +27,12 @@ interface SendRequest {
  * If the pair's last message went straight to the inbox, budget reserves the cost while identity consumes the nonce
  * (charge-ahead.ts, ADR 6 and 7). All other messages are charged by messaging.
  */
-export function createSendMessage({ bus, recipients }: SendDeps): (request: SendRequest) => Promise<TextAnswer> {
+export function createSendMessage({ bus, participants }: SendDeps): (request: SendRequest) => Promise<TextAnswer> {
   const ahead = createChargeAhead(bus)
   return async ({ signer, body, context, admitted }) => {
-    const envelope = checkSenderAndSize(signer, body)
-    const recipient = await recipients.resolve(envelope.facts.to, context)
+    await participants.checkSender(body.facts.from, signer, context)
+    const envelope = checkSize(body)
+    const recipient = await participants.resolve(envelope.facts.to, context)
     const charge = ahead.chargeOf(signer, recipient, envelope)
     const reserved = await ahead.reserve(charge, context)
     try {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { RESERVATION_HOLD_MS, release, reserve } from '@svc/contracts/budget.ts'
 import type { Call } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
-import { admitRequest, findAgentByName } from '@svc/contracts/identity.ts'
+import { admitRequest, findAgent, findAgentByName } from '@svc/contracts/identity.ts'
 import { LIMITS } from '@svc/contracts/limits.ts'
 import { messageOperation } from '@svc/contracts/message-operation.ts'
 import { sendMessage } from '@svc/contracts/messaging.ts'
@@ -253,6 +253,94 @@ describe('spec 6.2: to', () => {
   })
 })
 
+describe('spec 6.2: from', () => {
+  const digestOf = (envelope: string) =>
+    createHash('sha256')
+      .update(jcs(JSON.parse(envelope)))
+      .digest('hex')
+
+  test.each([
+    ['the agent id of the signer', () => alice.agentId],
+    ['the address of the signer', () => `alice@${AUTHORITY}`],
+    ['its authority in capitals', () => `alice@${AUTHORITY.toUpperCase()}`],
+  ])('%s is accepted, and passed on as sent', async (_, from) => {
+    const envelope = envelopeOf(alice, { from: from() })
+    expect(await post(envelope)).toMatchObject({ status: 202, body: { sender_authenticated: true } })
+    expect(lastRequest()).toMatchObject({
+      signer: alice.agentId,
+      envelope,
+      // spec 7.4: a retry is compared by these bytes, so the other form of `from` is another envelope
+      facts: { digest: digestOf(envelope) },
+    })
+  })
+
+  test('a sealed envelope may have an address too', async () => {
+    expect(await post(envelopeOf(alice, { from: `alice@${AUTHORITY}`, ...sealed(40) }))).toMatchObject({ status: 202 })
+  })
+
+  test.each([
+    ["another agent's id", () => bob.agentId],
+    ['the id of nobody', () => createKeyPair().agentId],
+    ["another agent's address", () => `bob@${AUTHORITY}`],
+    ['the address of nobody', () => `nobody@${AUTHORITY}`],
+    ["the signer's name at another authority", () => 'alice@elsewhere.example'],
+    ["the signer's name at this host without its port", () => `alice@${AUTHORITY.replace(/:\d+$/, '')}`],
+    ["the signer's name at another port", () => `alice@${AUTHORITY.replace(/\d+$/, '1')}`],
+  ])('%s is 403 sender_mismatch', async (_, from) => {
+    const calls = h.callsTo(sendMessage).length
+    expect(await post(envelopeOf(alice, { from: from() }))).toMatchObject(errorOf(403, 'sender_mismatch'))
+    expect(h.callsTo(sendMessage)).toHaveLength(calls)
+  })
+
+  test('the address of a revoked agent is that of another', async () => {
+    const gone = h.register('gone')
+    h.revoke(gone)
+    expect(await post(envelopeOf(alice, { from: `gone@${AUTHORITY}` }))).toMatchObject(errorOf(403, 'sender_mismatch'))
+  })
+
+  test.each<[string, () => unknown]>([
+    ['a bare name', () => 'alice'],
+    ['a board', () => `board:${'a'.repeat(20)}`],
+    ['an id with the authority', () => `${alice.agentId}@${AUTHORITY}`],
+    ['a name in capitals', () => `Alice@${AUTHORITY}`],
+    ['no authority', () => 'alice@'],
+    ['a user before the host', () => `alice@x@${AUTHORITY}`],
+    ['a trailing space', () => `alice@${AUTHORITY} `],
+    ['the public key', () => `ed25519:${Buffer.from(alice.publicKey).toString('hex')}`],
+    ['nothing', () => ''],
+    ['a number', () => 1],
+    ['null', () => null],
+  ])('%s is 400 invalid_envelope', async (_, from) => {
+    expect(await post(envelopeOf(alice, { from: from() }))).toMatchObject({
+      status: 400,
+      body: { error: { code: 'invalid_envelope', message: 'from must be an agent id or <name>@<authority>' } },
+    })
+  })
+
+  test.each([
+    ['an agent id', (dora: ReturnType<Harness['register']>) => dora.agentId],
+    ['an address', () => `dora@${AUTHORITY}`],
+  ])(
+    "the name comes with the signer's key: with %s, the first message of a process costs one look-up",
+    async (_, from) => {
+      await using fresh = await startHarness()
+      const [dora] = [fresh.register('dora'), fresh.register('bob')]
+      const sendFresh = () =>
+        fresh.sendSigned(dora, {
+          method: 'POST',
+          target: '/v2/messages',
+          headers: JSON_BODY,
+          body: envelopeOf(dora, { from: from(dora) }),
+        })
+      const lookUps = () => [fresh.callsTo(findAgent).length, fresh.callsTo(findAgentByName).length]
+      expect(await sendFresh()).toMatchObject({ status: 202 })
+      expect(lookUps()).toEqual([1, 1]) // the signer's key and name; the recipient
+      expect(await sendFresh()).toMatchObject({ status: 202 })
+      expect(lookUps()).toEqual([1, 1])
+    },
+  )
+})
+
 describe('spec 7.2: shape, sender and size are checked in this order, before messaging is called', () => {
   const tooLong = { body: 'x'.repeat(LIMITS.dmCharacters) }
   const tooMany = { body: Object.fromEntries(Array.from({ length: 9_000 }, (_, at) => [`n${at}`, 0])) }
@@ -262,7 +350,7 @@ describe('spec 7.2: shape, sender and size are checked in this order, before mes
     ['no object', () => ({}), 400, 'invalid_envelope'],
     ['an undeclared member (spec 2.7)', () => ({ extra: 1 }), 400, 'invalid_request'],
     ['a short id', () => ({ id: 'short' }), 400, 'invalid_envelope'],
-    ['from that is not an agent id', () => ({ from: 'alice' }), 400, 'invalid_envelope'],
+    ['from a bare name', () => ({ from: 'alice' }), 400, 'invalid_envelope'],
     ['another type', () => ({ type: 'reply' }), 400, 'invalid_envelope'],
     ['a ts that is not a time', () => ({ ts: '2026-02-30T00:00:00Z' }), 400, 'invalid_envelope'],
     ['a negative ttl', () => ({ ttl: -1 }), 400, 'invalid_envelope'],
@@ -271,9 +359,13 @@ describe('spec 7.2: shape, sender and size are checked in this order, before mes
     ['both', () => ({ body_enc: bytes(1), ephemeral_pub: bytes(32) }), 400, 'invalid_envelope'],
     ['a body of null counts as a body', () => ({ body: null }), 202, ''],
     ['another sender', () => ({ from: stranger() }), 403, 'sender_mismatch'],
+    ['another sender by address', () => ({ from: `bob@${AUTHORITY}` }), 403, 'sender_mismatch'],
     ['too long', () => tooLong, 413, 'message_too_large'],
     ['shape before sender', () => ({ from: stranger(), ttl: -1 }), 400, 'invalid_envelope'],
     ['sender before size', () => ({ from: stranger(), ...tooLong }), 403, 'sender_mismatch'],
+    ['a foreign sender before size', () => ({ from: 'alice@x.test', ...tooLong }), 403, 'sender_mismatch'],
+    ['shape of from before size', () => ({ from: 'alice', ...tooLong }), 400, 'invalid_envelope'],
+    ['size, with an address in from', () => ({ from: `alice@${AUTHORITY}`, ...tooLong }), 413, 'message_too_large'],
     ['size before recipient', () => ({ to: 'bob@elsewhere.example', ...tooLong }), 413, 'message_too_large'],
     ['size before time', () => ({ ts: '2020-01-01T00:00:00Z', ...tooLong }), 413, 'message_too_large'],
     ['too many members', () => tooMany, 413, 'message_too_large'],
@@ -319,6 +411,37 @@ describe('spec 7.2: shape, sender and size are checked in this order, before mes
     ],
   ])('spec 6.5, 11.7: %s', async (_, changes, status) => {
     expect(await post(envelopeOf(alice, changes))).toMatchObject({ status })
+  })
+})
+
+describe('spec 4.1: message_too_large names the limit and the size', () => {
+  const board = `board:${'a'.repeat(20)}`
+  test.each<[string, Record<string, unknown>, string]>([
+    [
+      'a direct message',
+      { body: 'é'.repeat(4_000) },
+      'the body has 4002 code points and 8002 bytes of JSON; a direct message can have at most 4000 code points and 16384 bytes',
+    ],
+    [
+      'a post',
+      { body: 'x'.repeat(16_000), to: board },
+      'the body has 16002 code points and 16002 bytes of JSON; a post can have at most 16000 code points and 32768 bytes',
+    ],
+    [
+      'a sealed direct message',
+      sealed(16_385),
+      'body_enc has 16385 bytes; a direct message that is sealed can have at most 16384, of which the signature and the seal take about 120',
+    ],
+    [
+      'a body beyond every limit',
+      { body: 'x'.repeat(40_000) },
+      'the body has more than 32768 bytes of JSON; a direct message can have at most 4000 code points and 16384 bytes',
+    ],
+  ])('%s', async (_, changes, message) => {
+    expect(await post(envelopeOf(alice, changes))).toMatchObject({
+      status: 413,
+      body: { error: { code: 'message_too_large', message } },
+    })
   })
 })
 

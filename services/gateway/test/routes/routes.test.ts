@@ -251,8 +251,76 @@ describe('changes', () => {
     const calls = h.callsTo(createBoard).length
     const answer = await send('POST', '/v2/boards', { title: '😀'.repeat(121), visibility: 'public' })
     expect(answer).toMatchObject(errorOf(400, 'invalid_request'))
-    expect(answer.text).toContain('the body at /title: Expected text of 1 to 120 characters')
+    expect(answer.text).toContain('title must be text of 1 to 120 characters')
     expect(h.callsTo(createBoard)).toHaveLength(calls)
+  })
+
+  // spec 4.1: the message is for a person, so it names the member and what is accepted.
+  test.each<[string, string, string, unknown, string]>([
+    [
+      'a union lists its values',
+      'PATCH',
+      '/v2/me',
+      { inbox_policy: 'all' },
+      'inbox_policy must be requests, open, contacts or closed',
+    ],
+    [
+      'a union of two',
+      'POST',
+      '/v2/boards',
+      { title: 'a', visibility: 'public', posting: 1 },
+      'posting must be members or anyone',
+    ],
+    ['a boolean', 'PATCH', '/v2/me', { discoverable: 'yes' }, 'discoverable must be true or false'],
+    [
+      'a missing member',
+      'POST',
+      '/v2/boards',
+      { title: 'a' },
+      'visibility is missing: it must be public, unlisted or private',
+    ],
+    ['a missing text', 'POST', '/v2/me/revoke', {}, 'confirm_agent_id is missing: it must be text'],
+    [
+      'an undeclared member',
+      'PATCH',
+      '/v2/me',
+      { inbox_polcy: 'open' },
+      'the body has no member "inbox_polcy"; it may have inbox_policy and discoverable',
+    ],
+    [
+      'an undeclared member with quotes',
+      'PATCH',
+      '/v2/me',
+      { 'a"/~\n': 1 },
+      'the body has no member "a\\"/~\\n"; it may have inbox_policy and discoverable',
+    ],
+    [
+      'a long name',
+      'PATCH',
+      '/v2/me',
+      { ['x'.repeat(90)]: 1 },
+      `the body has no member "${'x'.repeat(40)}…"; it may have inbox_policy and discoverable`,
+    ],
+    ['no object', 'PATCH', '/v2/me', [], 'the body must be an object of the form that this operation expects'],
+    [
+      'a query parameter',
+      'GET',
+      '/v2/inbox?after_id=1',
+      undefined,
+      'there is no query parameter "after_id"; this operation takes after, limit, lane, unacked, thread_id',
+    ],
+    [
+      'a query parameter of none',
+      'GET',
+      '/v2/me?x=1',
+      undefined,
+      'there is no query parameter "x"; this operation takes none',
+    ],
+  ])('spec 4.1: what invalid_request says: %s', async (_, method, path, body, message) => {
+    expect(await send(method, path, body)).toMatchObject({
+      status: 400,
+      body: { error: { code: 'invalid_request', message } },
+    })
   })
 
   test.each(['reader', 'writer', 'banned', 'none'])('PUT member: %s', async (role) => {

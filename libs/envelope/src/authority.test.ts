@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isSameAuthority } from './authority.ts'
+import { isSameAuthority } from './address.ts'
 
 test.each([
   ['127.0.0.1:8080', '127.0.0.1:8080', true],
