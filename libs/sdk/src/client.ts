@@ -23,7 +23,6 @@ import type {
   Webhook,
   WebhookState,
 } from '@svc/contracts/resources.ts'
-import { isSameAuthority } from '@svc/envelope/address.ts'
 import { agentIdOf, isAgentId } from '@svc/svc1/agent-id.ts'
 import { AnswerError, ApiError, VerificationError } from './errors.ts'
 import { createEventListing, type EventListing, type EventOptions } from './events/event-listing.ts'
@@ -53,9 +52,10 @@ import {
 import { originOf, segment } from './http/url-parts.ts'
 import { sleep, untilAborted } from './http/waiting.ts'
 import type { AgentKey } from './keys.ts'
+import { jsonBody } from './messages/body.ts'
 import { composeEnvelope, type Draft } from './messages/compose.ts'
 import { assertAddressedTo, type Opened, openReceived } from './messages/open.ts'
-import { createPeople, type KnownAgent, type People, publicKeyOf, senderOf } from './messages/people.ts'
+import { type KnownAgent, People, publicKeyOf } from './messages/people.ts'
 import { type RegisterOptions, register } from './register.ts'
 
 const DEFAULT_TIMEOUT_MS = 10_000
@@ -63,9 +63,6 @@ const SIGNATURE_VERSION = 'SVC1'
 // One sentence instead of a failure somewhere below. Node before 20 and Safari before 16.4 lack this method.
 if (!('isWellFormed' in String.prototype))
   throw new Error('this platform is too old for the SDK, which needs Node 22 or later, or a browser of 2024 or later')
-
-/** `ed25519:<hex>`, in contrast to a name and to an address with a port. */
-const PUBLIC_KEY = /^[a-z0-9]+:[^@]*$/i
 
 /** A recipient with this prefix is a board. Names of agents have no colon. */
 const BOARD_PREFIX = 'board:'
@@ -90,7 +87,11 @@ export class AgentClient {
     this.#authority = options.authority
     this.#name = options.name
     this.#clock = createClock(runtime.nowMs ?? Date.now, options.warn ?? ((message) => console.warn(message)))
-    this.#people = createPeople(options.store)
+    this.#people = new People({
+      store: options.store,
+      ask: (name, signal) => this.#askFor(name, signal),
+      authority: (signal) => this.authority({ signal }),
+    })
     if (options.key !== undefined) this.#people.trust(options.key.pubkey)
     this.#transport = {
       origin: originOf(options.url),
@@ -165,9 +166,7 @@ export class AgentClient {
    * @throws VerificationError `key_changed` if the service gave another key for this name before.
    */
   async lookup(name: string, { signal }: CallOptions = {}): Promise<Agent> {
-    const agent = await this.#lookup(name, signal)
-    await this.#people.pin(name, agent.pubkey)
-    return agent
+    return this.#people.lookup(name, signal)
   }
 
   /**
@@ -176,12 +175,20 @@ export class AgentClient {
    * @throws VerificationError `unknown_sender` for an id or an authority that is not known here; `key_changed`.
    */
   async resolve(who: string, { signal }: CallOptions = {}): Promise<KnownAgent> {
-    if (isAgentId(who)) {
-      const name = this.#people.nameOf(who)
-      if (name !== undefined) return this.#people.ofName(name, (text) => this.#lookup(text, signal))
-      throw new VerificationError('unknown_sender', `no name is known for ${who}: give the name or the address`)
-    }
-    return this.#people.ofName(await this.#nameIn(who, signal), (text) => this.#lookup(text, signal))
+    return this.#people.resolve(who, signal)
+  }
+
+  /**
+   * Pins a name to a key that you did not get from the service. From then on no other key is believed for this name.
+   * @throws VerificationError `key_changed` if the name is pinned to another key. @throws TypeError for an invalid name or key.
+   */
+  async pin(name: string, pubkey: string): Promise<KnownAgent> {
+    return this.#people.pin(name, pubkey)
+  }
+
+  /** The name that this client, or an earlier one with its store, has learnt for an agent id. Asks nobody. */
+  async nameOf(agentId: string): Promise<string | undefined> {
+    return this.#people.findName(agentId)
   }
 
   /** The directory: all discoverable agents, sorted by name. `after` is a name. */
@@ -255,15 +262,18 @@ export class AgentClient {
 
   /**
    * Builds a signed or a sealed envelope. Sends no message. `seal: true` looks up the key of the recipient's name. A board
-   * has no key, so a sealed post must be sealed for a `pubkey`.
+   * has no key, so a sealed post must be sealed for a `pubkey`. Asks the service for nothing that the client knows already:
+   * with `name` and `authority` in its options, and without `seal: true`, it sends no request.
+   * @throws TypeError if JSON cannot carry the body, before any request.
    */
   async compose(draft: Draft, { seal = false, signal }: ComposeOptions = {}): Promise<Envelope> {
     const key = this.#signer()
     if (draft.to.startsWith(BOARD_PREFIX) && seal === true)
       throw new TypeError('a board has no key: set `seal` to the public key of a reader')
+    const body = jsonBody(draft.body)
     const [address, from] = await Promise.all([this.#addressOf(draft.to, signal), this.address({ signal })])
     const sealFor = seal === false ? undefined : await this.#recipientKey(address, seal, { signal })
-    return composeEnvelope(draft, { key, from, address, nowMs: this.#clock.nowMs(), sealFor })
+    return composeEnvelope(draft, { key, body, from, address, nowMs: this.#clock.nowMs(), sealFor })
   }
 
   /**
@@ -474,18 +484,19 @@ export class AgentClient {
    */
   async open(received: Message | Envelope, options: OpenOptions = {}): Promise<Opened> {
     const envelope = 'envelope' in received ? received.envelope : received
-    const publicKey = await this.#senderKey(envelope, options)
-    const agentId = publicKey === undefined ? idIn(envelope.from) : agentIdOf(publicKey)
-    if (publicKey === undefined && options.allowUnverified !== true) {
+    const { sender, to, allowUnverified = false, signal } = options
+    const publicKey = await this.#people.keyOfSender(envelope, sender, signal)
+    if (publicKey === undefined && !allowUnverified) {
       throw new VerificationError(
         'unknown_sender',
-        `no key is known for ${envelope.from}: set \`sender\` to the name or public key you expect`,
+        `no key is known for ${envelope.from}: set \`sender\` to the name or the public key that you expect`,
       )
     }
     const opened = await openReceived(envelope, this.key, publicKey)
-    const { to, signal } = options
     assertAddressedTo(envelope, await (to === undefined ? this.address({ signal }) : this.#addressOf(to, signal)))
-    return { ...opened, sender: agentId === undefined ? undefined : { agentId, name: this.#people.nameOf(agentId) } }
+    const agentId = publicKey === undefined ? idIn(envelope.from) : agentIdOf(publicKey)
+    if (agentId === undefined) return { ...opened, sender: undefined }
+    return { ...opened, sender: { agentId, name: await this.#people.findName(agentId) } }
   }
 
   /**
@@ -544,58 +555,30 @@ export class AgentClient {
     return to.startsWith(BOARD_PREFIX) || to.includes('@') ? to : `${to}@${await this.authority({ signal })}`
   }
 
-  /** The key that the envelope's signature must have. Undefined if none is known. */
-  async #senderKey(envelope: Envelope, { sender: expected, signal }: OpenOptions): Promise<Uint8Array | undefined> {
-    const sender = senderOf(envelope)
-    if (expected !== undefined && PUBLIC_KEY.test(expected)) {
-      const publicKey = publicKeyOf(expected)
-      const pinned = sender.kind === 'agent' ? await this.#people.findPinned(sender.name) : undefined
-      if (pinned === undefined || pinned.agentId === agentIdOf(publicKey)) return publicKey
-      throw new VerificationError('wrong_key', `the key does not belong to the sender ${envelope.from}`)
-    }
-    if (sender.kind === 'id') {
-      if (expected === undefined || expected === sender.id) return this.#people.findKey(sender.id)
-      return publicKeyOf((await this.resolve(expected, { signal })).pubkey)
-    }
-    const known = await this.#resolveSender(envelope, signal)
-    if (known === undefined || expected === undefined) return known && publicKeyOf(known.pubkey)
-    const isExpected = isAgentId(expected)
-      ? expected === known.agentId
-      : (await this.#nameIn(expected, signal)) === known.name
-    if (isExpected) return publicKeyOf(known.pubkey)
-    throw new VerificationError('wrong_key', `the envelope ${envelope.id} names ${envelope.from}, not ${expected}`)
-  }
-
-  /** The agent whose address is in `from`. Undefined if it is of another service, or if the service does not know the name. */
-  async #resolveSender({ from }: Envelope, signal: AbortSignal | undefined): Promise<KnownAgent | undefined> {
+  /** @throws the errors that the service would give for the address, so that a sealed message fails like a signed one. */
+  async #recipientKey(address: string, seal: true | string, { signal }: CallOptions): Promise<Uint8Array> {
+    if (seal !== true) return publicKeyOf(seal)
     try {
-      return await this.resolve(from, { signal })
+      return publicKeyOf((await this.resolve(address, { signal })).pubkey)
     } catch (error) {
-      const isUnknown =
-        (error instanceof ApiError && error.code === 'not_found') ||
-        (error instanceof VerificationError && error.reason === 'unknown_sender')
-      if (isUnknown) return undefined
+      const refusal = error instanceof ApiError ? error : undefined
+      if (refusal?.code === 'not_found') {
+        const message = 'no active identity has this address'
+        throw new ApiError({ ...refusal, code: 'recipient_unavailable', message })
+      }
+      if (error instanceof VerificationError && error.reason === 'unknown_sender') {
+        const message = 'the recipient belongs to another authority than this service'
+        throw new ApiError({ status: 400, code: 'recipient_not_local', message })
+      }
       throw error
     }
   }
 
-  async #recipientKey(address: string, seal: true | string, { signal }: CallOptions): Promise<Uint8Array> {
-    return publicKeyOf(seal === true ? (await this.resolve(address, { signal })).pubkey : seal)
-  }
-
   /** @throws AnswerError if name, id and key do not belong together. */
-  async #lookup(name: string, signal: AbortSignal | undefined): Promise<Agent> {
+  async #askFor(name: string, signal: AbortSignal | undefined): Promise<Agent> {
     const agent = await this.#get(`/v2/agents/${segment(name)}`, answers.agent, { signal, signed: false })
     if (agent.name === name && idOfKey(agent.pubkey) === agent.agent_id) return agent
     throw new AnswerError(`the answer for ${name} is wrong: its name, agent_id and pubkey do not belong together`)
-  }
-
-  /** The name in a name or an address. @throws VerificationError `unknown_sender` for an address of another service. */
-  async #nameIn(who: string, signal: AbortSignal | undefined): Promise<string> {
-    const at = who.indexOf('@')
-    if (at < 0) return who
-    if (isSameAuthority(who.slice(at + 1), await this.authority({ signal }))) return who.slice(0, at)
-    throw new VerificationError('unknown_sender', `${who} is not an address of this service`)
   }
 
   #signer(): AgentKey {
