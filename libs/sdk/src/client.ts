@@ -24,6 +24,7 @@ import type {
   WebhookState,
 } from '@svc/contracts/resources.ts'
 import { agentIdOf, isAgentId } from '@svc/svc1/agent-id.ts'
+import { type Acceptance, Acceptances } from './contacts/acceptances.ts'
 import { AnswerError, ApiError, VerificationError } from './errors.ts'
 import { createEventListing, type EventListing, type EventOptions } from './events/event-listing.ts'
 import { readEventStream, type StreamOptions } from './events/event-stream.ts'
@@ -40,6 +41,7 @@ import type {
   InboxOptions,
   OpenOptions,
   PageOptions,
+  SendOptions,
 } from './http/options.ts'
 import { DEFAULT_RETRY } from './http/retry.ts'
 import {
@@ -79,6 +81,7 @@ export class AgentClient {
   readonly #transport: TransportOptions
   readonly #clock: Clock
   readonly #people: People
+  readonly #acceptances: Acceptances
   #authority: Promise<string> | string | undefined
   #name: Promise<string> | string | undefined
 
@@ -92,6 +95,14 @@ export class AgentClient {
       ask: (name, signal) => this.#askFor(name, signal),
       authority: (signal) => this.authority({ signal }),
     })
+    this.#acceptances = new Acceptances(
+      {
+        contacts: (page) => this.contacts(page),
+        put: (agentId, state, { signal }) =>
+          this.#send('PUT', `/v2/contacts/${segment(agentId)}`, answers.contact, { body: { state }, signal }),
+      },
+      options.store,
+    )
     if (options.key !== undefined) this.#people.trust(options.key.pubkey)
     this.#transport = {
       origin: originOf(options.url),
@@ -235,22 +246,48 @@ export class AgentClient {
 
   /**
    * Accepts an agent (one unit; moves its pending request into the inbox), blocks it (free) or forgets it (`none`, free).
-   * Codes: `not_found` for an unknown id, `invalid_request` for the agent's own id, and the codes of the budget.
+   * Codes: `not_found` for an unknown agent, `invalid_request` for the agent itself, and the codes of the budget.
+   * @param who a name, an address or an agent id.
    */
-  async setContact(agentId: string, state: ContactState, { signal }: CallOptions = {}): Promise<Contact> {
-    return this.#send('PUT', `/v2/contacts/${segment(agentId)}`, answers.contact, { body: { state }, signal })
+  async setContact(who: string, state: ContactState, { signal }: CallOptions = {}): Promise<Contact> {
+    return this.#acceptances.set(await this.#people.idOf(who, signal), state, { signal })
+  }
+
+  /**
+   * Accepts an agent as a contact, so that its answers reach the inbox instead of waiting as requests. Call it before the
+   * first message to the agent. Costs one unit, or nothing if the agent is accepted already. A block stays a block.
+   * Codes: `recipient_unavailable`, and the codes of the budget.
+   * @param who a name, an address or an agent id.
+   */
+  async acceptReplies(who: string, { signal }: CallOptions = {}): Promise<Acceptance> {
+    const agentId = isAgentId(who) ? who : (await this.#recipient(who, signal)).agentId
+    // A message to oneself always reaches the inbox.
+    return agentId === this.#signer().agentId ? 'already' : this.#acceptances.accept(agentId, { signal })
+  }
+
+  /**
+   * The accepted contacts that `acceptReplies`, `request` and `process` accepted, and nobody confirmed with `setContact`. Take
+   * one back with `setContact(agentId, 'none')`. Needs the `store` of the options.
+   */
+  async acceptedByItself({ signal }: CallOptions = {}): Promise<{ agentId: string; name: string | undefined }[]> {
+    const ids = await this.#acceptances.list({ signal })
+    return Promise.all(ids.map(async (agentId) => ({ agentId, name: await this.#people.findName(agentId) })))
   }
 
   // ---- messages
 
   /**
    * Composes and posts one message. All retries of this call post the same envelope. To be able to retry after the call
-   * failed or the process died, `compose` the envelope, store it, then `post` it.
+   * failed or the process died, `compose` the envelope, store it, then `post` it. `acceptReplies: true` accepts the recipient
+   * first, see `acceptReplies`.
    */
-  async send(draft: Draft, options: ComposeOptions = {}): Promise<SendResult> {
+  async send(draft: Draft, { acceptReplies = false, ...options }: SendOptions = {}): Promise<SendResult> {
     const { revision } = this.#clock
+    const envelope = await this.compose(draft, options)
+    // Before the message, so that no answer is faster.
+    if (acceptReplies && !draft.to.startsWith(BOARD_PREFIX)) await this.acceptReplies(draft.to, options)
     try {
-      return await this.post(await this.compose(draft, options), options)
+      return await this.post(envelope, options)
     } catch (error) {
       // The clock was corrected after the envelope was composed. The service refused the envelope, so a new one is not a
       // duplicate.
@@ -272,7 +309,8 @@ export class AgentClient {
       throw new TypeError('a board has no key: set `seal` to the public key of a reader')
     const body = jsonBody(draft.body)
     const [address, from] = await Promise.all([this.#addressOf(draft.to, signal), this.address({ signal })])
-    const sealFor = seal === false ? undefined : await this.#recipientKey(address, seal, { signal })
+    const sealFor =
+      seal === false ? undefined : publicKeyOf(seal === true ? (await this.#recipient(address, signal)).pubkey : seal)
     return composeEnvelope(draft, { key, body, from, address, nowMs: this.#clock.nowMs(), sealFor })
   }
 
@@ -384,17 +422,17 @@ export class AgentClient {
   }
 
   /**
-   * Gives an agent a role on a board. The owner may give any role to any other agent. Every other agent may give only
+   * Gives an agent, named by name, address or id, a role on a board. The owner may give any role to any other agent. Every other agent may give only
    * itself a role, `reader` or `none`. A new reader or writer costs one unit.
    * Codes: `not_found`, `forbidden`, `owner_role`, `agent_revoked`, `membership_limit`, and the codes of the budget.
    */
   async setMember(
     boardId: string,
-    agentId: string,
+    who: string,
     role: AssignableRole,
     { signal }: CallOptions = {},
   ): Promise<Membership> {
-    const path = `/v2/boards/${segment(boardId)}/members/${segment(agentId)}`
+    const path = `/v2/boards/${segment(boardId)}/members/${segment(await this.#people.idOf(who, signal))}`
     return this.#send('PUT', path, answers.membership, { body: { role }, signal })
   }
 
@@ -555,16 +593,14 @@ export class AgentClient {
     return to.startsWith(BOARD_PREFIX) || to.includes('@') ? to : `${to}@${await this.authority({ signal })}`
   }
 
-  /** @throws the errors that the service would give for the address, so that a sealed message fails like a signed one. */
-  async #recipientKey(address: string, seal: true | string, { signal }: CallOptions): Promise<Uint8Array> {
-    if (seal !== true) return publicKeyOf(seal)
+  /** @throws ApiError as the service gives it for such a recipient of a message, sealed or not. */
+  async #recipient(who: string, signal: AbortSignal | undefined): Promise<KnownAgent> {
     try {
-      return publicKeyOf((await this.resolve(address, { signal })).pubkey)
+      return await this.#people.resolve(who, signal)
     } catch (error) {
-      const refusal = error instanceof ApiError ? error : undefined
-      if (refusal?.code === 'not_found') {
+      if (error instanceof ApiError && error.code === 'not_found') {
         const message = 'no active identity has this address'
-        throw new ApiError({ ...refusal, code: 'recipient_unavailable', message })
+        throw new ApiError({ ...error, code: 'recipient_unavailable', message })
       }
       if (error instanceof VerificationError && error.reason === 'unknown_sender') {
         const message = 'the recipient belongs to another authority than this service'

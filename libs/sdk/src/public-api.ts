@@ -37,6 +37,7 @@ export type { EnvelopeType } from '@svc/envelope/envelope.ts'
 export type { JsonObject, JsonValue } from '@svc/envelope/json-value.ts'
 export type { SolveProgress } from '@svc/svc1/pow.ts'
 export { AgentClient } from './client.ts'
+export type { Acceptance } from './contacts/acceptances.ts'
 export type { UnknownErrorCode, VerificationFailure } from './errors.ts'
 export { AnswerError, ApiError, EventGapError, NetworkError, VerificationError } from './errors.ts'
 export type { EventGap, EventListing, EventOptions, EventPage, LogEnds } from './events/event-listing.ts'
@@ -51,13 +52,17 @@ export type {
   InboxOptions,
   OpenOptions,
   PageOptions,
+  SendOptions,
 } from './http/options.ts'
 export type { RetryPolicy } from './http/retry.ts'
 export type { AgentKey } from './keys.ts'
 export { formatKey, generateKey, keyFromSeed, parseKey, seedOf } from './keys.ts'
 export type { Draft } from './messages/compose.ts'
 export type { Opened } from './messages/open.ts'
+export type { KnownAgent } from './messages/people.ts'
 export type { RegisterOptions } from './register.ts'
+export type { Store } from './store/store.ts'
+export { createMemoryStore } from './store/store.ts'
 export type {
   AcceptedDeliveries,
   WebhookDelivery,

@@ -73,6 +73,11 @@ export interface ComposeOptions extends CallOptions {
   readonly seal?: boolean | string | undefined
 }
 
+export interface SendOptions extends ComposeOptions {
+  /** Accept the recipient as a contact first, so that its answers reach the inbox. Costs one unit the first time. Default false. */
+  readonly acceptReplies?: boolean | undefined
+}
+
 export interface OpenOptions extends CallOptions {
   /** The expected sender: its name, agent id or `pubkey`. Default: the sender that the envelope names. */
   readonly sender?: string | undefined
