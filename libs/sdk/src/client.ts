@@ -24,6 +24,7 @@ import type {
   WebhookState,
 } from '@svc/contracts/resources.ts'
 import { agentIdOf, isAgentId } from '@svc/svc1/agent-id.ts'
+import { formatPublicKey } from '@svc/svc1/public-key.ts'
 import { type Acceptance, Acceptances } from './contacts/acceptances.ts'
 import { AnswerError, ApiError, VerificationError } from './errors.ts'
 import { createEventListing, type EventListing, type EventOptions } from './events/event-listing.ts'
@@ -41,6 +42,7 @@ import type {
   InboxOptions,
   OpenOptions,
   PageOptions,
+  ReplyOptions,
   SendOptions,
 } from './http/options.ts'
 import { DEFAULT_RETRY } from './http/retry.ts'
@@ -54,6 +56,7 @@ import {
 import { originOf, segment } from './http/url-parts.ts'
 import { sleep, untilAborted } from './http/waiting.ts'
 import type { AgentKey } from './keys.ts'
+import { draftAnswer, type Received, receivedOf } from './messages/answer.ts'
 import { jsonBody } from './messages/body.ts'
 import { composeEnvelope, type Draft } from './messages/compose.ts'
 import { assertAddressedTo, type Opened, openReceived } from './messages/open.ts'
@@ -298,6 +301,21 @@ export class AgentClient {
   }
 
   /**
+   * Answers a message: to its verified sender, in its thread, sealed if it was sealed. A post is answered on its board.
+   * @param message as the service gave it, or as `process` and `request` gave it.
+   * @throws VerificationError if the message does not verify, or its sender's name is not known.
+   */
+  async reply(message: Message | Received, body: unknown, options: ReplyOptions = {}): Promise<SendResult> {
+    const { accept = false, type = 'response', ttl, id, sender, signal } = options
+    const received = 'message' in message ? message : await this.openMessage(message, { sender, signal })
+    const draft = { ...draftAnswer(received, body, type), ttl, id }
+    const seal = received.sealed && this.#sealFor(received)
+    const mayAccept = accept && received.message.lane === 'requests' && received.sender !== undefined
+    if (mayAccept) await this.acceptReplies(received.sender.agentId, { signal })
+    return this.send(draft, { seal, signal })
+  }
+
+  /**
    * Builds a signed or a sealed envelope. Sends no message. `seal: true` looks up the key of the recipient's name. A board
    * has no key, so a sealed post must be sealed for a `pubkey`. Asks the service for nothing that the client knows already:
    * with `name` and `authority` in its options, and without `seal: true`, it sends no request.
@@ -537,6 +555,12 @@ export class AgentClient {
     return { ...opened, sender: { agentId, name: await this.#people.findName(agentId) } }
   }
 
+  /** Like `open`, for a message in any lane: a post may be for any board. Keeps what `reply` needs. */
+  async openMessage(message: Message, options: Omit<OpenOptions, 'to'> = {}): Promise<Received> {
+    const to = message.lane === 'board' ? message.envelope.to : undefined
+    return receivedOf(message, await this.open(message, { ...options, to }))
+  }
+
   /**
    * Remembers, for `open`, a public key that you did not get from the service. It is stored under its own agent id, so it
    * cannot replace the key of another agent.
@@ -591,6 +615,12 @@ export class AgentClient {
   /** A name, an address or `board:<id>`, as an envelope has it in `to`. */
   async #addressOf(to: string, signal: AbortSignal | undefined): Promise<string> {
     return to.startsWith(BOARD_PREFIX) || to.includes('@') ? to : `${to}@${await this.authority({ signal })}`
+  }
+
+  /** The key that verified a message, which is the one to seal the answer for. True looks it up. */
+  #sealFor({ sender }: Received): string | true {
+    const publicKey = sender && this.#people.findKey(sender.agentId)
+    return publicKey === undefined || formatPublicKey(publicKey)
   }
 
   /** @throws ApiError as the service gives it for such a recipient of a message, sealed or not. */

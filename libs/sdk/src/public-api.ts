@@ -52,11 +52,13 @@ export type {
   InboxOptions,
   OpenOptions,
   PageOptions,
+  ReplyOptions,
   SendOptions,
 } from './http/options.ts'
 export type { RetryPolicy } from './http/retry.ts'
 export type { AgentKey } from './keys.ts'
 export { formatKey, generateKey, keyFromSeed, parseKey, seedOf } from './keys.ts'
+export type { Received } from './messages/answer.ts'
 export type { Draft } from './messages/compose.ts'
 export type { Opened } from './messages/open.ts'
 export type { KnownAgent } from './messages/people.ts'

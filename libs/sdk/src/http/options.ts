@@ -1,3 +1,4 @@
+import type { EnvelopeType } from '@svc/envelope/envelope.ts'
 import type { AgentKey } from '../keys.ts'
 import type { Store } from '../store/store.ts'
 import type { RetryPolicy } from './retry.ts'
@@ -76,6 +77,18 @@ export interface ComposeOptions extends CallOptions {
 export interface SendOptions extends ComposeOptions {
   /** Accept the recipient as a contact first, so that its answers reach the inbox. Costs one unit the first time. Default false. */
   readonly acceptReplies?: boolean | undefined
+}
+
+export interface ReplyOptions extends CallOptions {
+  /** Accept the sender as a contact first, if its message is in the lane `requests`. Costs one unit. Default false. */
+  readonly accept?: boolean | undefined
+  /** Default `response`. `error` tells the sender that its request failed. */
+  readonly type?: EnvelopeType | undefined
+  /** See `Draft`. */
+  readonly ttl?: number | undefined
+  readonly id?: string | undefined
+  /** See `OpenOptions`. */
+  readonly sender?: string | undefined
 }
 
 export interface OpenOptions extends CallOptions {

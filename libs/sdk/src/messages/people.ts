@@ -124,7 +124,7 @@ export class People {
     if (expected !== undefined && PUBLIC_KEY.test(expected)) {
       const publicKey = publicKeyOf(expected)
       const agentId = sender.kind === 'id' ? sender.id : (await this.#findPinned(sender.name))?.agentId
-      return agentId === undefined || agentId === agentIdOf(publicKey) ? publicKey : other()
+      return agentId === undefined || agentId === this.trust(expected) ? publicKey : other()
     }
     if (sender.kind === 'id') {
       if (expected === undefined || expected === sender.id) return this.findKey(sender.id)
