@@ -110,3 +110,8 @@ export class VerificationError extends Error {
     this.reason = reason
   }
 }
+
+/** A store cannot be read or written, or another process uses it. */
+export class StoreError extends Error {
+  override name = 'StoreError'
+}

@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { reasonOf, UsageError } from '../io.ts'
+import { dirname, resolve } from 'node:path'
+import { StoreError } from '../errors.ts'
 
 const OWNER_ALONE = 0o600
 const FOLDER_OF_OWNER = 0o700
@@ -8,19 +8,19 @@ const FOLDER_OF_OWNER = 0o700
 /**
  * Writes a file atomically, even if the process is killed or the machine loses power. The file is on the disk when this
  * returns. Only one process may write a path at a time.
- * @throws UsageError if the file cannot be written, e.g. because the disk is full.
+ * @throws StoreError if the file cannot be written, e.g. because the disk is full.
  */
 export function writeDurably(path: string, text: string): void {
   try {
     write(path, text)
   } catch (cause) {
-    throw new UsageError(`${path} cannot be written: ${reasonOf(cause)}`, { cause })
+    throw new StoreError(`${path} cannot be written: ${reasonOf(cause)}`, { cause })
   }
 }
 
 function write(path: string, text: string): void {
   const folder = dirname(path)
-  mkdirSync(folder, { recursive: true, mode: FOLDER_OF_OWNER })
+  makeFolder(folder)
   const unfinished = `${path}.new`
   const file = openSync(unfinished, 'w', OWNER_ALONE)
   try {
@@ -37,6 +37,17 @@ function write(path: string, text: string): void {
   syncFolder(folder)
 }
 
+/** Creates a folder and those above it, all on the disk. */
+function makeFolder(folder: string): void {
+  const first = mkdirSync(folder, { recursive: true, mode: FOLDER_OF_OWNER })
+  if (first === undefined) return
+  const top = resolve(dirname(first))
+  for (let above = dirname(resolve(folder)); above.startsWith(top); above = dirname(above)) {
+    syncFolder(above)
+    if (above === top) return
+  }
+}
+
 /** The codes of platforms and file systems that cannot sync a folder, such as Windows, Android and some mounts. */
 const CANNOT_SYNC = ['EINVAL', 'EPERM', 'EACCES', 'EISDIR', 'EBADF', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
 
@@ -51,4 +62,10 @@ export function syncFolder(folder: string): void {
   } finally {
     if (handle !== undefined) closeSync(handle)
   }
+}
+
+/** The system's reason without the path and the system call, e.g. `no such file or directory`. */
+export function reasonOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error)
+  return /^[A-Z]+: ([^,]+),/.exec(message)?.[1] ?? message
 }
