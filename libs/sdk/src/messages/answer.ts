@@ -15,6 +15,16 @@ export interface Received extends Opened {
   readonly message: Message
 }
 
+/** Returned by a handler of `process`, it is sent as an envelope of the type `error`: the request failed. */
+export class ErrorAnswer {
+  readonly body: unknown
+
+  /** @param body any JSON value. */
+  constructor(body: unknown) {
+    this.body = body
+  }
+}
+
 export function receivedOf(message: Message, opened: Opened): Received {
   const { id, type, thread_id } = message.envelope
   return { ...opened, id, type, threadId: thread_id ?? id, message }
