@@ -135,13 +135,17 @@ test('an attempt that ends because the consumer stops is not counted, and one du
   }
   await Consumer.run(deps, { handle, signal: stop.signal }, store)
   const letters: DeadLetter[] = []
-  const noting: Handle = (_, { attempt }) => {
-    attempts.push(attempt)
-    return new Promise(() => undefined)
+  for (let n = 0; n < 3; n += 1) {
+    const life = service.live()
+    const noting: Handle = (_, { attempt }) => {
+      attempts.push(attempt)
+      life.kill()
+      return new Promise(() => undefined)
+    }
+    void Consumer.run(life.deps, { handle: noting, attempts: 3 }, life.store)
+    await life.killed
   }
-  // The first effect of a process that continues is to count the attempt. It is killed during the handler.
-  for (let n = 0; n < 3; n += 1) await run(service, { handle: noting, attempts: 3 }, { effects: 1, isAfter: true })
-  await run(service, { handle: noting, attempts: 3, onDeadLetter: (letter) => void letters.push(letter) })
+  await run(service, { handle: echo, attempts: 3, onDeadLetter: (letter) => void letters.push(letter) })
   expect(attempts).toEqual([1, 1, 2, 3])
   expect(letters).toMatchObject([{ reason: 'the process was killed during the last attempt', attempts: 3, cursor: 1 }])
 })
@@ -172,6 +176,7 @@ test('a request that is accepted comes again in the inbox, and is handled once',
 
 test('answers to one recipient wait for a limit, say so, and do not hold the others or the cursor', async () => {
   const service = new ModelService([{ sender: 'alice' }, { sender: 'bob' }, { sender: 'alice' }])
+  service.sleepMs = 30
   service.faults.push('limit', 'none', 'none', 'pending', 'down')
   const waits: unknown[] = []
   await run(service, {

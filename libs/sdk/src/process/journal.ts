@@ -160,9 +160,10 @@ export class Journal {
     this.#finished.add(id)
     const [oldest] = this.#finished
     if (oldest !== undefined && this.#finished.size > MAX_REMEMBERED) this.#finished.delete(oldest)
-    if (cursor <= this.#stored) await this.#drop(id)
-    else await this.#put({ id, cursor, acks, attempts, finished: true })
+    // The mark is needed until the cursor has passed the message.
+    if (cursor > this.#stored) await this.#put({ id, cursor, acks, attempts, finished: true })
     await this.#release(cursor)
+    if (cursor <= this.#stored) await this.#drop(id)
   }
 
   #get(id: string): Entry {

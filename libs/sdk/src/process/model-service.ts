@@ -31,6 +31,8 @@ export class ModelService {
   readonly accepted = new Set<string>()
   readonly store: Store = createMemoryStore()
   readonly faults: Fault[] = []
+  /** How long every wait takes. */
+  sleepMs = 0
   #composed = 0
 
   constructor(messages: readonly ModelMessage[]) {
@@ -49,11 +51,14 @@ export class ModelService {
   live(
     effects = Number.POSITIVE_INFINITY,
     isAfter = false,
-  ): { deps: ConsumerDeps; store: Store; killed: Promise<void> } {
+  ): { deps: ConsumerDeps; store: Store; killed: Promise<void>; kill: () => void } {
     let left = effects
     let kill = (): void => undefined
     const killed = new Promise<void>((resolve) => {
-      kill = resolve
+      kill = () => {
+        left = 0
+        resolve()
+      }
     })
     const never = new Promise<never>(() => undefined)
     /** A dead process never goes on. */
@@ -87,11 +92,11 @@ export class ModelService {
       sealFor: () => true,
       answerId: (id) => `answer-to-${id}`,
       owner: async () => ({ agentId: 'me', authority: 'x' }),
-      sleep: async () => undefined,
+      sleep: () => new Promise((resolve) => setTimeout(resolve, this.sleepMs)),
       random: () => 0,
       warn: () => undefined,
     }
-    return { deps, store, killed }
+    return { deps, store, killed, kill }
   }
 
   async *#stream({ after, signal, onCursor }: StreamOptions, live: () => Promise<void>): AsyncGenerator<Event> {
