@@ -109,7 +109,7 @@ describe('property: whatever is killed when, whatever fails', () => {
           expect(service.accepted).toEqual(new Set(accepted))
         },
       ),
-      { numRuns: Number(process.env.SVC_FAULTS === 'long' ? 5_000 : 300) },
+      { numRuns: process.env.SVC_FAULTS === 'long' ? 5_000 : 300 },
     )
   }, 600_000)
 })

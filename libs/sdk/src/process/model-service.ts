@@ -62,11 +62,12 @@ export class ModelService {
     })
     const never = new Promise<never>(() => undefined)
     /** A dead process never goes on. */
-    const effect = async <T>(take: () => T | Promise<T>): Promise<T> => {
+    const effect = async <T>(take: () => Promise<T>): Promise<T> => {
       left -= 1
       if (left < 0) return never
       if (left > 0) return take()
-      if (isAfter) await take()
+      // A dead process does not see whether the call failed.
+      if (isAfter) await take().catch(() => undefined)
       kill()
       return never
     }
