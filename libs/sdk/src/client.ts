@@ -62,6 +62,7 @@ import { jsonBody } from './messages/body.ts'
 import { composeEnvelope, type Draft } from './messages/compose.ts'
 import { assertAddressedTo, type Opened, openReceived } from './messages/open.ts'
 import { type KnownAgent, People, publicKeyOf } from './messages/people.ts'
+import type { AnswerWatch, RequestOptions } from './messages/requests.ts'
 import type { ConsumerDeps, ProcessOptions } from './process/consumer.ts'
 import { type RegisterOptions, register } from './register.ts'
 import { createMemoryStore, type Store } from './store/store.ts'
@@ -89,6 +90,8 @@ export class AgentClient {
   readonly #store: Store | undefined
   readonly #warn: (message: string) => void
   readonly #hooks: Pick<StreamOptions, 'onRetry' | 'onDisconnect' | 'onReconnect'>
+  /** Only while a request waits. */
+  #answers: AnswerWatch | undefined
   readonly #people: People
   readonly #acceptances: Acceptances
   #authority: Promise<string> | string | undefined
@@ -323,6 +326,38 @@ export class AgentClient {
     const mayAccept = accept && received.message.lane === 'requests' && received.sender !== undefined
     if (mayAccept) await this.acceptReplies(received.sender.agentId, { signal })
     return this.send(draft, { seal, signal })
+  }
+
+  /**
+   * Sends a `request`, and resolves with the verified `response` of the recipient that names it. The answer is then
+   * acknowledged. Accepts the recipient as a contact first, so that its answer reaches the inbox (one unit the first time).
+   * After the timeout an answer can still come: it stays in the inbox, unacknowledged. With a `key` the call is safe to repeat.
+   * @throws RequestFailed if the answer is an `error`. @throws RequestTimeout.
+   */
+  async request(to: string, body: unknown, options: RequestOptions = {}): Promise<Received> {
+    const { seal = false, acceptReplies = true, key, ttl, threadId, replyTo } = options
+    if (to.startsWith(BOARD_PREFIX)) throw new TypeError('a board does not answer: send the request to an agent')
+    const { secretKey } = this.#signer()
+    const { sendRequest, AnswerWatch } = await import('./messages/requests.ts')
+    this.#answers ??= new AnswerWatch({
+      stream: (rest) => this.stream(rest),
+      events: (rest) => this.events(rest),
+      sleep: this.#transport.sleep,
+    })
+    const draft = { to, body: jsonBody(body), type: 'request' as const, ttl, threadId, replyTo }
+    const sender = typeof seal === 'string' ? seal : to
+    const deps = {
+      compose: (id: string | undefined, call: CallOptions) => this.compose({ ...draft, id }, { seal, ...call }),
+      accept: async (call: CallOptions) => acceptReplies && this.acceptReplies(to, call),
+      post: (envelope: Envelope, call: CallOptions) => this.post(envelope, call),
+      latestCursor: (call: CallOptions) => this.latestCursor(call),
+      open: (message: Message, call: CallOptions) => this.openMessage(message, { sender, ...call }),
+      ack: (id: string, call: CallOptions) => this.ack(id, call),
+      watch: this.#answers,
+      store: this.#store,
+      warn: this.#warn,
+    }
+    return sendRequest(deps, key === undefined ? undefined : derivedId(secretKey, 'request', key), options)
   }
 
   /**

@@ -25,6 +25,17 @@ export class ErrorAnswer {
   }
 }
 
+/** The answer to a request is an envelope of the type `error`: the recipient says that the request failed. */
+export class RequestFailed extends Error {
+  override name = 'RequestFailed'
+  readonly reply: Received
+
+  constructor(reply: Received) {
+    super(`the request ${reply.message.envelope.reply_to} failed, says ${reply.message.envelope.from}`)
+    this.reply = reply
+  }
+}
+
 export function receivedOf(message: Message, opened: Opened): Received {
   const { id, type, thread_id } = message.envelope
   return { ...opened, id, type, threadId: thread_id ?? id, message }
