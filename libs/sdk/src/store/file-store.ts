@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { StoreError } from '../errors.ts'
-import { reasonOf, writeDurably } from './durable-file.ts'
+import { reasonOf, writeDurablyLater } from './durable-file.ts'
 import { lockFolder } from './folder-lock.ts'
 import type { Store } from './store.ts'
 
@@ -13,7 +13,7 @@ export interface FileStore extends Store, Disposable {
 
 const KEY = /^[A-Za-z0-9_-][A-Za-z0-9_.-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*$/
 const MAX_KEY_LENGTH = 200
-/** Written by `lockFolder`, and by an interrupted `writeDurably`. */
+/** Written by `lockFolder`, and left by an interrupted write. */
 const LOCK = 'locked'
 const UNFINISHED = '.new'
 
@@ -24,6 +24,8 @@ const UNFINISHED = '.new'
  */
 export function createFileStore(folder: string): FileStore {
   const lock = lockFolder(folder)
+  for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' }))
+    if (name.endsWith(UNFINISHED)) rmSync(join(folder, name), { force: true })
   const pathOf = (key: string): string => join(folder, fileOf(key))
   return {
     folder,
@@ -35,9 +37,7 @@ export function createFileStore(folder: string): FileStore {
         throw new StoreError(`${pathOf(key)} cannot be read: ${reasonOf(cause)}`, { cause })
       }
     },
-    async set(key, value) {
-      writeDurably(pathOf(key), value)
-    },
+    set: async (key, value) => writeDurablyLater(pathOf(key), value),
     async delete(key) {
       rmSync(pathOf(key), { force: true })
     },
