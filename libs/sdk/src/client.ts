@@ -23,6 +23,7 @@ import type {
   Webhook,
   WebhookState,
 } from '@svc/contracts/resources.ts'
+import { isName } from '@svc/envelope/address.ts'
 import { agentIdOf, isAgentId } from '@svc/svc1/agent-id.ts'
 import { derivedId } from '@svc/svc1/derived-id.ts'
 import { formatPublicKey } from '@svc/svc1/public-key.ts'
@@ -169,11 +170,15 @@ export class AgentClient {
 
   /**
    * Registers the client's key under a name. The proof of work takes about 0.25 s at the default difficulty. Idempotent
-   * for one name and key. Codes: `invalid_name`, `name_taken`, `key_registered`.
+   * for one name and key, and a repeat needs no proof of work. Codes: `invalid_name`, `name_taken`, `key_registered`.
    */
   async register(name: string, options: RegisterOptions = {}): Promise<RegistrationResult> {
-    const { pubkey } = this.#signer()
+    const { agentId, pubkey } = this.#signer()
     const { signal } = options
+    if (await this.#isRegistered(name, signal)) {
+      this.#name = name
+      return { agent_id: agentId, address: await this.address({ signal }) }
+    }
     const calls = {
       requestChallenge: () =>
         this.#send('POST', '/v2/challenges', answers.challenge, { body: { pubkey }, signal, signed: false }),
@@ -662,6 +667,17 @@ export class AgentClient {
       throw new AnswerError(`this SDK signs with ${SIGNATURE_VERSION}, but the service asks for ${signature.version}`)
     }
     return authority
+  }
+
+  /** Whether the service has this client's key under this name. A refusal is left to the registration, which explains it. */
+  async #isRegistered(name: string, signal: AbortSignal | undefined): Promise<boolean> {
+    if (!isName(name)) return false
+    try {
+      return (await this.#askFor(name, signal)).agent_id === this.key?.agentId
+    } catch (error) {
+      if (error instanceof ApiError) return false
+      throw error
+    }
   }
 
   /** The name of this client's key: the one given or registered, or the service's answer, which is read once. */

@@ -1,6 +1,6 @@
 import { AnswerError, ApiError } from '@svc/sdk/errors.ts'
 import type { EventGap } from '@svc/sdk/events/event-listing.ts'
-import { generateKey } from '@svc/sdk/keys.ts'
+import { type AgentKey, generateKey } from '@svc/sdk/keys.ts'
 import { describe, expect, test } from 'vitest'
 import { clientOf, collect, registered } from './agents.ts'
 import { startFakeService } from './fake-service.ts'
@@ -185,7 +185,9 @@ describe('register', () => {
     const first = await alice.register('alice', { onProgress: ({ hashes }) => progress.push(hashes) })
     expect(first).toMatchObject({ agent_id: alice.key?.agentId, address: `alice@${service.authority}` })
     expect(progress).toEqual([...progress].sort((a, b) => a - b))
-    expect(await alice.register('alice')).toEqual(first)
+    const challenges = (): number => service.requests.filter(({ target }) => target === '/v2/challenges').length
+    expect(first).toMatchObject(await clientOf(service, { key: alice.key as AgentKey }).register('alice'))
+    expect(challenges()).toBe(1)
   })
 
   test('asks for a limited number of further challenges if one expired or was used meanwhile', async () => {
@@ -201,7 +203,8 @@ describe('register', () => {
     expect(service.requests.filter(({ target }) => target === '/v2/challenges')).toHaveLength(3)
     const refused = { kind: 'refuse', code: 'challenge_invalid' } as const
     service.meet(register, refused, refused, refused)
-    await expect(alice.register('alice')).rejects.toMatchObject({ code: 'challenge_invalid' })
+    const bob = clientOf(service, { key: generateKey() })
+    await expect(bob.register('bob')).rejects.toMatchObject({ code: 'challenge_invalid' })
   })
 
   test.each([

@@ -70,7 +70,7 @@ test('an answer of the type error is thrown, with the answer in it', async () =>
 })
 
 test('a late answer stays in the inbox, unacknowledged', async () => {
-  const failure = await alice.request('bob', 1, { timeoutMs: 100 }).catch((error: unknown) => error)
+  const failure = await alice.request('bob', 1, { timeoutMs: 2_000 }).catch((error: unknown) => error)
   expect(failure).toBeInstanceOf(RequestTimeout)
   void answering()
   const [late = expect.unreachable()] = await eventually(async () => {
