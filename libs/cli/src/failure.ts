@@ -1,5 +1,5 @@
 import type { ErrorCode } from '@svc/contracts/errors.ts'
-import { AnswerError, ApiError, NetworkError, VerificationError } from '@svc/sdk/errors.ts'
+import { AnswerError, ApiError, NetworkError, StoreError, VerificationError } from '@svc/sdk/errors.ts'
 import { CommanderError } from 'commander'
 import { OperatorNetworkError } from './admin/operator-network-error.ts'
 import { EXIT, type ExitCode } from './exit-codes.ts'
@@ -44,7 +44,7 @@ export const BUG = 'this is a bug in svc:'
 /** The exit code and the last line for a thrown value. */
 export function explainFailure(error: unknown): Failure {
   if (error instanceof CommanderError) return failure(error.exitCode === 0 ? EXIT.ok : EXIT.usage, '', 'usage')
-  if (error instanceof UsageError) return failure(EXIT.usage, error.message, 'usage')
+  if (error instanceof UsageError || error instanceof StoreError) return failure(EXIT.usage, error.message, 'usage')
   if (error instanceof ApiError) return refusal(error)
   if (error instanceof OperatorNetworkError) return failure(EXIT.noAnswer, error.message, 'no_answer')
   if (error instanceof NetworkError || error instanceof AnswerError) {

@@ -36,9 +36,3 @@ export async function readStdin({ stdin, signal }: Io): Promise<string> {
 export class UsageError extends Error {
   override name = 'UsageError'
 }
-
-/** The system's reason without the path and the system call, e.g. `no such file or directory`. */
-export function reasonOf(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error)
-  return /^[A-Z]+: ([^,]+),/.exec(message)?.[1] ?? message
-}

@@ -165,7 +165,7 @@ test('an interrupt stops commands without counting their attempts, and the next 
   await eventually(() => gina.lines().length === 1)
   const second = gina.listen(['--exec', 'true'])
   expect(await second.ended).toBe(2)
-  expect(await second.stderr).toContain('already listens with')
+  expect(await second.stderr).toContain('already uses')
   long.child.kill('SIGTERM')
   expect(await long.ended).toBe(130)
   expect(gina.cursor()).toBe(0)

@@ -4,7 +4,6 @@
  */
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { lockFolder } from '@svc/cli/listen/folder-lock.ts'
 import { openProgress } from '@svc/cli/listen/progress.ts'
 import { createCommandWork } from '@svc/cli/listen/run-command.ts'
 import { workThrough } from '@svc/cli/listen/work.ts'
@@ -12,6 +11,7 @@ import { createOutput } from '@svc/cli/output/output.ts'
 import type { Event } from '@svc/contracts/resources.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import type { StreamOptions } from '@svc/sdk/events/event-stream.ts'
+import { lockFolder } from '@svc/sdk/store/folder-lock.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 
 const [folder = '', jobs = '1'] = process.argv.slice(2)

@@ -13,12 +13,12 @@ export type Address = AgentAddress | { readonly kind: 'board'; readonly boardId:
 /** The sender of an envelope: its agent id, or `name@authority` (spec 6.1). */
 export type Sender = { readonly kind: 'id'; readonly id: string } | AgentAddress
 
+const NAME = `[a-z0-9][a-z0-9_-]{${LIMITS.nameLengthMin - 1},${LIMITS.nameLengthMax - 1}}`
+const ONE_NAME = new RegExp(`^${NAME}$`)
 const BOARD = /^board:([a-z0-9]{20,40})$/
 // The authority is a host as in RFC 3986, without percent-encoding, with an optional port. The gateway checks later whether
 // it is this service's authority.
-const AGENT = new RegExp(
-  `^([a-z0-9][a-z0-9_-]{${LIMITS.nameLengthMin - 1},${LIMITS.nameLengthMax - 1}})@((?:[A-Za-z0-9._~-]{1,255}|\\[[0-9A-Fa-f:.]{2,45}\\])(?::[0-9]{1,5})?)$`,
-)
+const AGENT = new RegExp(`^(${NAME})@((?:[A-Za-z0-9._~-]{1,255}|\\[[0-9A-Fa-f:.]{2,45}\\])(?::[0-9]{1,5})?)$`)
 
 /** @returns the parts of a `to`; undefined if it is malformed, which is `invalid_envelope` (spec 6.2). */
 export function parseAddress(text: string): Address | undefined {
@@ -33,6 +33,11 @@ export function parseSender(text: string): Sender | undefined {
   if (isAgentId(text)) return { kind: 'id', id: text }
   const address = parseAddress(text)
   return address?.kind === 'agent' ? address : undefined
+}
+
+/** Whether a text can be the name of an agent. */
+export function isName(text: string): boolean {
+  return ONE_NAME.test(text)
 }
 
 /**

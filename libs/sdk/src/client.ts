@@ -23,8 +23,11 @@ import type {
   Webhook,
   WebhookState,
 } from '@svc/contracts/resources.ts'
-import { isSameAuthority } from '@svc/envelope/address.ts'
+import { isName } from '@svc/envelope/address.ts'
 import { agentIdOf, isAgentId } from '@svc/svc1/agent-id.ts'
+import { derivedId } from '@svc/svc1/derived-id.ts'
+import { formatPublicKey } from '@svc/svc1/public-key.ts'
+import { type Acceptance, Acceptances } from './contacts/acceptances.ts'
 import { AnswerError, ApiError, VerificationError } from './errors.ts'
 import { createEventListing, type EventListing, type EventOptions } from './events/event-listing.ts'
 import { readEventStream, type StreamOptions } from './events/event-stream.ts'
@@ -41,6 +44,8 @@ import type {
   InboxOptions,
   OpenOptions,
   PageOptions,
+  ReplyOptions,
+  SendOptions,
 } from './http/options.ts'
 import { DEFAULT_RETRY } from './http/retry.ts'
 import {
@@ -53,19 +58,21 @@ import {
 import { originOf, segment } from './http/url-parts.ts'
 import { sleep, untilAborted } from './http/waiting.ts'
 import type { AgentKey } from './keys.ts'
+import { draftAnswer, type Received, receivedOf } from './messages/answer.ts'
+import { jsonBody } from './messages/body.ts'
 import { composeEnvelope, type Draft } from './messages/compose.ts'
 import { assertAddressedTo, type Opened, openReceived } from './messages/open.ts'
-import { createPeople, type KnownAgent, type People, publicKeyOf, senderOf } from './messages/people.ts'
+import { type KnownAgent, People, publicKeyOf } from './messages/people.ts'
+import type { AnswerWatch, RequestOptions } from './messages/requests.ts'
+import type { ConsumerDeps, ProcessOptions } from './process/consumer.ts'
 import { type RegisterOptions, register } from './register.ts'
+import { createMemoryStore, type Store } from './store/store.ts'
 
 const DEFAULT_TIMEOUT_MS = 10_000
 const SIGNATURE_VERSION = 'SVC1'
 // One sentence instead of a failure somewhere below. Node before 20 and Safari before 16.4 lack this method.
 if (!('isWellFormed' in String.prototype))
   throw new Error('this platform is too old for the SDK, which needs Node 22 or later, or a browser of 2024 or later')
-
-/** `ed25519:<hex>`, in contrast to a name and to an address with a port. */
-const PUBLIC_KEY = /^[a-z0-9]+:[^@]*$/i
 
 /** A recipient with this prefix is a board. Names of agents have no colon. */
 const BOARD_PREFIX = 'board:'
@@ -81,16 +88,37 @@ export class AgentClient {
   readonly #call: Transport
   readonly #transport: TransportOptions
   readonly #clock: Clock
+  readonly #store: Store | undefined
+  readonly #warn: (message: string) => void
+  readonly #hooks: Pick<StreamOptions, 'onRetry' | 'onDisconnect' | 'onReconnect'>
+  /** Only while a request waits. */
+  #answers: AnswerWatch | undefined
   readonly #people: People
+  readonly #acceptances: Acceptances
   #authority: Promise<string> | string | undefined
   #name: Promise<string> | string | undefined
 
   constructor(options: ClientOptions, runtime: Partial<ClientRuntime> = {}) {
     this.key = options.key
+    this.#store = options.store
+    this.#warn = options.warn ?? ((message) => console.warn(message))
+    this.#hooks = { onRetry: options.onRetry, onDisconnect: options.onDisconnect, onReconnect: options.onReconnect }
     this.#authority = options.authority
     this.#name = options.name
-    this.#clock = createClock(runtime.nowMs ?? Date.now, options.warn ?? ((message) => console.warn(message)))
-    this.#people = createPeople(options.store)
+    this.#clock = createClock(runtime.nowMs ?? Date.now, this.#warn)
+    this.#people = new People({
+      store: options.store,
+      ask: (name, signal) => this.#askFor(name, signal),
+      authority: (signal) => this.authority({ signal }),
+    })
+    this.#acceptances = new Acceptances(
+      {
+        contacts: (page) => this.contacts(page),
+        put: (agentId, state, { signal }) =>
+          this.#send('PUT', `/v2/contacts/${segment(agentId)}`, answers.contact, { body: { state }, signal }),
+      },
+      options.store,
+    )
     if (options.key !== undefined) this.#people.trust(options.key.pubkey)
     this.#transport = {
       origin: originOf(options.url),
@@ -99,6 +127,7 @@ export class AgentClient {
       clock: this.#clock,
       retry: { ...DEFAULT_RETRY, ...options.retry },
       timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+      onRetry: options.onRetry,
       fetch: options.fetch ?? ((...request) => fetch(...request)),
       nowMs: runtime.nowMs ?? Date.now,
       sleep: runtime.sleep ?? sleep,
@@ -141,11 +170,15 @@ export class AgentClient {
 
   /**
    * Registers the client's key under a name. The proof of work takes about 0.25 s at the default difficulty. Idempotent
-   * for one name and key. Codes: `invalid_name`, `name_taken`, `key_registered`.
+   * for one name and key, and a repeat needs no proof of work. Codes: `invalid_name`, `name_taken`, `key_registered`.
    */
   async register(name: string, options: RegisterOptions = {}): Promise<RegistrationResult> {
-    const { pubkey } = this.#signer()
+    const { agentId, pubkey } = this.#signer()
     const { signal } = options
+    if (await this.#isRegistered(name, signal)) {
+      this.#name = name
+      return { agent_id: agentId, address: await this.address({ signal }) }
+    }
     const calls = {
       requestChallenge: () =>
         this.#send('POST', '/v2/challenges', answers.challenge, { body: { pubkey }, signal, signed: false }),
@@ -165,9 +198,7 @@ export class AgentClient {
    * @throws VerificationError `key_changed` if the service gave another key for this name before.
    */
   async lookup(name: string, { signal }: CallOptions = {}): Promise<Agent> {
-    const agent = await this.#lookup(name, signal)
-    await this.#people.pin(name, agent.pubkey)
-    return agent
+    return this.#people.lookup(name, signal)
   }
 
   /**
@@ -176,12 +207,20 @@ export class AgentClient {
    * @throws VerificationError `unknown_sender` for an id or an authority that is not known here; `key_changed`.
    */
   async resolve(who: string, { signal }: CallOptions = {}): Promise<KnownAgent> {
-    if (isAgentId(who)) {
-      const name = this.#people.nameOf(who)
-      if (name !== undefined) return this.#people.ofName(name, (text) => this.#lookup(text, signal))
-      throw new VerificationError('unknown_sender', `no name is known for ${who}: give the name or the address`)
-    }
-    return this.#people.ofName(await this.#nameIn(who, signal), (text) => this.#lookup(text, signal))
+    return this.#people.resolve(who, signal)
+  }
+
+  /**
+   * Pins a name to a key that you did not get from the service. From then on no other key is believed for this name.
+   * @throws VerificationError `key_changed` if the name is pinned to another key. @throws TypeError for an invalid name or key.
+   */
+  async pin(name: string, pubkey: string): Promise<KnownAgent> {
+    return this.#people.pin(name, pubkey)
+  }
+
+  /** The name that this client, or an earlier one with its store, has learnt for an agent id. Asks nobody. */
+  async nameOf(agentId: string): Promise<string | undefined> {
+    return this.#people.findName(agentId)
   }
 
   /** The directory: all discoverable agents, sorted by name. `after` is a name. */
@@ -228,22 +267,48 @@ export class AgentClient {
 
   /**
    * Accepts an agent (one unit; moves its pending request into the inbox), blocks it (free) or forgets it (`none`, free).
-   * Codes: `not_found` for an unknown id, `invalid_request` for the agent's own id, and the codes of the budget.
+   * Codes: `not_found` for an unknown agent, `invalid_request` for the agent itself, and the codes of the budget.
+   * @param who a name, an address or an agent id.
    */
-  async setContact(agentId: string, state: ContactState, { signal }: CallOptions = {}): Promise<Contact> {
-    return this.#send('PUT', `/v2/contacts/${segment(agentId)}`, answers.contact, { body: { state }, signal })
+  async setContact(who: string, state: ContactState, { signal }: CallOptions = {}): Promise<Contact> {
+    return this.#acceptances.set(await this.#people.idOf(who, signal), state, { signal })
+  }
+
+  /**
+   * Accepts an agent as a contact, so that its answers reach the inbox instead of waiting as requests. Call it before the
+   * first message to the agent. Costs one unit, or nothing if the agent is accepted already. A block stays a block.
+   * Codes: `recipient_unavailable`, and the codes of the budget.
+   * @param who a name, an address or an agent id.
+   */
+  async acceptReplies(who: string, { signal }: CallOptions = {}): Promise<Acceptance> {
+    const agentId = isAgentId(who) ? who : (await this.#recipient(who, signal)).agentId
+    // A message to oneself always reaches the inbox.
+    return agentId === this.#signer().agentId ? 'already' : this.#acceptances.accept(agentId, { signal })
+  }
+
+  /**
+   * The accepted contacts that `acceptReplies`, `request` and `process` accepted, and nobody confirmed with `setContact`. Take
+   * one back with `setContact(agentId, 'none')`. Needs the `store` of the options.
+   */
+  async acceptedByItself({ signal }: CallOptions = {}): Promise<{ agentId: string; name: string | undefined }[]> {
+    const ids = await this.#acceptances.list({ signal })
+    return Promise.all(ids.map(async (agentId) => ({ agentId, name: await this.#people.findName(agentId) })))
   }
 
   // ---- messages
 
   /**
    * Composes and posts one message. All retries of this call post the same envelope. To be able to retry after the call
-   * failed or the process died, `compose` the envelope, store it, then `post` it.
+   * failed or the process died, `compose` the envelope, store it, then `post` it. `acceptReplies: true` accepts the recipient
+   * first, see `acceptReplies`.
    */
-  async send(draft: Draft, options: ComposeOptions = {}): Promise<SendResult> {
+  async send(draft: Draft, { acceptReplies = false, ...options }: SendOptions = {}): Promise<SendResult> {
     const { revision } = this.#clock
+    const envelope = await this.compose(draft, options)
+    // Before the message, so that no answer is faster.
+    if (acceptReplies && !draft.to.startsWith(BOARD_PREFIX)) await this.acceptReplies(draft.to, options)
     try {
-      return await this.post(await this.compose(draft, options), options)
+      return await this.post(envelope, options)
     } catch (error) {
       // The clock was corrected after the envelope was composed. The service refused the envelope, so a new one is not a
       // duplicate.
@@ -254,16 +319,67 @@ export class AgentClient {
   }
 
   /**
+   * Answers a message: to its verified sender, in its thread, sealed if it was sealed. A post is answered on its board.
+   * @param message as the service gave it, or as `process` and `request` gave it.
+   * @throws VerificationError if the message does not verify, or its sender's name is not known.
+   */
+  async reply(message: Message | Received, body: unknown, options: ReplyOptions = {}): Promise<SendResult> {
+    const { accept = false, type = 'response', ttl, id, sender, signal } = options
+    const received = 'message' in message ? message : await this.openMessage(message, { sender, signal })
+    const draft = { ...draftAnswer(received, body, type), ttl, id }
+    const seal = received.sealed && this.#sealFor(received)
+    const mayAccept = accept && received.message.lane === 'requests' && received.sender !== undefined
+    if (mayAccept) await this.acceptReplies(received.sender.agentId, { signal })
+    return this.send(draft, { seal, signal })
+  }
+
+  /**
+   * Sends a `request`, and resolves with the verified `response` of the recipient that names it. The answer is then
+   * acknowledged. Accepts the recipient as a contact first, so that its answer reaches the inbox (one unit the first time).
+   * After the timeout an answer can still come: it stays in the inbox, unacknowledged. With a `key` the call is safe to repeat.
+   * @throws RequestFailed if the answer is an `error`. @throws RequestTimeout.
+   */
+  async request(to: string, body: unknown, options: RequestOptions = {}): Promise<Received> {
+    const { seal = false, acceptReplies = true, key, ttl, threadId, replyTo } = options
+    if (to.startsWith(BOARD_PREFIX)) throw new TypeError('a board does not answer: send the request to an agent')
+    const { secretKey } = this.#signer()
+    const { sendRequest, AnswerWatch } = await import('./messages/requests.ts')
+    this.#answers ??= new AnswerWatch({
+      stream: (rest) => this.stream(rest),
+      events: (rest) => this.events(rest),
+      sleep: this.#transport.sleep,
+    })
+    const draft = { to, body: jsonBody(body), type: 'request' as const, ttl, threadId, replyTo }
+    const sender = typeof seal === 'string' ? seal : to
+    const deps = {
+      compose: (id: string | undefined, call: CallOptions) => this.compose({ ...draft, id }, { seal, ...call }),
+      accept: async (call: CallOptions) => acceptReplies && this.acceptReplies(to, call),
+      post: (envelope: Envelope, call: CallOptions) => this.post(envelope, call),
+      latestCursor: (call: CallOptions) => this.latestCursor(call),
+      open: (message: Message, call: CallOptions) => this.openMessage(message, { sender, ...call }),
+      ack: (id: string, call: CallOptions) => this.ack(id, call),
+      watch: this.#answers,
+      store: this.#store,
+      warn: this.#warn,
+    }
+    return sendRequest(deps, key === undefined ? undefined : derivedId(secretKey, 'request', key), options)
+  }
+
+  /**
    * Builds a signed or a sealed envelope. Sends no message. `seal: true` looks up the key of the recipient's name. A board
-   * has no key, so a sealed post must be sealed for a `pubkey`.
+   * has no key, so a sealed post must be sealed for a `pubkey`. Asks the service for nothing that the client knows already:
+   * with `name` and `authority` in its options, and without `seal: true`, it sends no request.
+   * @throws TypeError if JSON cannot carry the body, before any request.
    */
   async compose(draft: Draft, { seal = false, signal }: ComposeOptions = {}): Promise<Envelope> {
     const key = this.#signer()
     if (draft.to.startsWith(BOARD_PREFIX) && seal === true)
       throw new TypeError('a board has no key: set `seal` to the public key of a reader')
+    const body = jsonBody(draft.body)
     const [address, from] = await Promise.all([this.#addressOf(draft.to, signal), this.address({ signal })])
-    const sealFor = seal === false ? undefined : await this.#recipientKey(address, seal, { signal })
-    return composeEnvelope(draft, { key, from, address, nowMs: this.#clock.nowMs(), sealFor })
+    const sealFor =
+      seal === false ? undefined : publicKeyOf(seal === true ? (await this.#recipient(address, signal)).pubkey : seal)
+    return composeEnvelope(draft, { key, body, from, address, nowMs: this.#clock.nowMs(), sealFor })
   }
 
   /**
@@ -344,7 +460,35 @@ export class AgentClient {
       open: createStreamOpener(this.#transport),
       latestCursor: (call: CallOptions) => this.latestCursor(call),
     }
-    return readEventStream(deps, options)
+    return readEventStream(deps, { ...this.#hooks, ...withoutUndefined(options) })
+  }
+
+  /**
+   * Handles the messages of this agent, and sends what `handle` returns as the answer. Every step is in the store before the
+   * next one begins, so each message is handled at least once, and each answer is sent exactly once, whatever is killed when.
+   * An answer that meets a limit or an outage waits, and the others go on. Runs until the signal aborts, and then resolves.
+   * @throws what `stream` throws if the service cannot be reached from the start, ApiError if nothing can succeed any more
+   * (`signer_revoked`), and StoreError.
+   */
+  async process(options: ProcessOptions): Promise<void> {
+    const { agentId, secretKey } = this.#signer()
+    const { Consumer } = await import('./process/consumer.ts')
+    const deps: ConsumerDeps = {
+      stream: (rest) => this.stream(rest),
+      latestCursor: (rest) => this.latestCursor(rest),
+      openMessage: (message, rest) => this.openMessage(message, rest),
+      compose: (draft, rest) => this.compose(draft, rest),
+      post: (envelope, rest) => this.post(envelope, rest),
+      ack: (id, rest) => this.ack(id, rest),
+      acceptReplies: (who, rest) => this.acceptReplies(who, rest),
+      sealFor: (message) => this.#sealFor(message),
+      answerId: (id) => derivedId(secretKey, 'answer', id),
+      owner: async (rest) => ({ agentId, authority: await this.authority(rest) }),
+      sleep: this.#transport.sleep,
+      random: this.#transport.random,
+      warn: this.#warn,
+    }
+    await Consumer.run(deps, options, options.store ?? this.#store ?? createMemoryStore())
   }
 
   // ---- boards
@@ -374,17 +518,17 @@ export class AgentClient {
   }
 
   /**
-   * Gives an agent a role on a board. The owner may give any role to any other agent. Every other agent may give only
+   * Gives an agent, named by name, address or id, a role on a board. The owner may give any role to any other agent. Every other agent may give only
    * itself a role, `reader` or `none`. A new reader or writer costs one unit.
    * Codes: `not_found`, `forbidden`, `owner_role`, `agent_revoked`, `membership_limit`, and the codes of the budget.
    */
   async setMember(
     boardId: string,
-    agentId: string,
+    who: string,
     role: AssignableRole,
     { signal }: CallOptions = {},
   ): Promise<Membership> {
-    const path = `/v2/boards/${segment(boardId)}/members/${segment(agentId)}`
+    const path = `/v2/boards/${segment(boardId)}/members/${segment(await this.#people.idOf(who, signal))}`
     return this.#send('PUT', path, answers.membership, { body: { role }, signal })
   }
 
@@ -474,18 +618,25 @@ export class AgentClient {
    */
   async open(received: Message | Envelope, options: OpenOptions = {}): Promise<Opened> {
     const envelope = 'envelope' in received ? received.envelope : received
-    const publicKey = await this.#senderKey(envelope, options)
-    const agentId = publicKey === undefined ? idIn(envelope.from) : agentIdOf(publicKey)
-    if (publicKey === undefined && options.allowUnverified !== true) {
+    const { sender, to, allowUnverified = false, signal } = options
+    const publicKey = await this.#people.keyOfSender(envelope, sender, signal)
+    if (publicKey === undefined && !allowUnverified) {
       throw new VerificationError(
         'unknown_sender',
-        `no key is known for ${envelope.from}: set \`sender\` to the name or public key you expect`,
+        `no key is known for ${envelope.from}: set \`sender\` to the name or the public key that you expect`,
       )
     }
     const opened = await openReceived(envelope, this.key, publicKey)
-    const { to, signal } = options
     assertAddressedTo(envelope, await (to === undefined ? this.address({ signal }) : this.#addressOf(to, signal)))
-    return { ...opened, sender: agentId === undefined ? undefined : { agentId, name: this.#people.nameOf(agentId) } }
+    const agentId = publicKey === undefined ? idIn(envelope.from) : agentIdOf(publicKey)
+    if (agentId === undefined) return { ...opened, sender: undefined }
+    return { ...opened, sender: { agentId, name: await this.#people.findName(agentId) } }
+  }
+
+  /** Like `open`, for a message in any lane: a post may be for any board. Keeps what `reply` needs. */
+  async openMessage(message: Message, options: Omit<OpenOptions, 'to'> = {}): Promise<Received> {
+    const to = message.lane === 'board' ? message.envelope.to : undefined
+    return receivedOf(message, await this.open(message, { ...options, to }))
   }
 
   /**
@@ -518,6 +669,17 @@ export class AgentClient {
     return authority
   }
 
+  /** Whether the service has this client's key under this name. A refusal is left to the registration, which explains it. */
+  async #isRegistered(name: string, signal: AbortSignal | undefined): Promise<boolean> {
+    if (!isName(name)) return false
+    try {
+      return (await this.#askFor(name, signal)).agent_id === this.key?.agentId
+    } catch (error) {
+      if (error instanceof ApiError) return false
+      throw error
+    }
+  }
+
   /** The name of this client's key: the one given or registered, or the service's answer, which is read once. */
   async #ownName(signal: AbortSignal | undefined): Promise<string> {
     if (this.key === undefined && this.#name === undefined)
@@ -544,58 +706,34 @@ export class AgentClient {
     return to.startsWith(BOARD_PREFIX) || to.includes('@') ? to : `${to}@${await this.authority({ signal })}`
   }
 
-  /** The key that the envelope's signature must have. Undefined if none is known. */
-  async #senderKey(envelope: Envelope, { sender: expected, signal }: OpenOptions): Promise<Uint8Array | undefined> {
-    const sender = senderOf(envelope)
-    if (expected !== undefined && PUBLIC_KEY.test(expected)) {
-      const publicKey = publicKeyOf(expected)
-      const pinned = sender.kind === 'agent' ? await this.#people.findPinned(sender.name) : undefined
-      if (pinned === undefined || pinned.agentId === agentIdOf(publicKey)) return publicKey
-      throw new VerificationError('wrong_key', `the key does not belong to the sender ${envelope.from}`)
-    }
-    if (sender.kind === 'id') {
-      if (expected === undefined || expected === sender.id) return this.#people.findKey(sender.id)
-      return publicKeyOf((await this.resolve(expected, { signal })).pubkey)
-    }
-    const known = await this.#resolveSender(envelope, signal)
-    if (known === undefined || expected === undefined) return known && publicKeyOf(known.pubkey)
-    const isExpected = isAgentId(expected)
-      ? expected === known.agentId
-      : (await this.#nameIn(expected, signal)) === known.name
-    if (isExpected) return publicKeyOf(known.pubkey)
-    throw new VerificationError('wrong_key', `the envelope ${envelope.id} names ${envelope.from}, not ${expected}`)
+  /** The key that verified a message, which is the one to seal the answer for. True looks it up. */
+  #sealFor({ sender }: Received): string | true {
+    const publicKey = sender && this.#people.findKey(sender.agentId)
+    return publicKey === undefined || formatPublicKey(publicKey)
   }
 
-  /** The agent whose address is in `from`. Undefined if it is of another service, or if the service does not know the name. */
-  async #resolveSender({ from }: Envelope, signal: AbortSignal | undefined): Promise<KnownAgent | undefined> {
+  /** @throws ApiError as the service gives it for such a recipient of a message, sealed or not. */
+  async #recipient(who: string, signal: AbortSignal | undefined): Promise<KnownAgent> {
     try {
-      return await this.resolve(from, { signal })
+      return await this.#people.resolve(who, signal)
     } catch (error) {
-      const isUnknown =
-        (error instanceof ApiError && error.code === 'not_found') ||
-        (error instanceof VerificationError && error.reason === 'unknown_sender')
-      if (isUnknown) return undefined
+      if (error instanceof ApiError && error.code === 'not_found') {
+        const message = 'no active identity has this address'
+        throw new ApiError({ ...error, code: 'recipient_unavailable', message })
+      }
+      if (error instanceof VerificationError && error.reason === 'unknown_sender') {
+        const message = 'the recipient belongs to another authority than this service'
+        throw new ApiError({ status: 400, code: 'recipient_not_local', message })
+      }
       throw error
     }
   }
 
-  async #recipientKey(address: string, seal: true | string, { signal }: CallOptions): Promise<Uint8Array> {
-    return publicKeyOf(seal === true ? (await this.resolve(address, { signal })).pubkey : seal)
-  }
-
   /** @throws AnswerError if name, id and key do not belong together. */
-  async #lookup(name: string, signal: AbortSignal | undefined): Promise<Agent> {
+  async #askFor(name: string, signal: AbortSignal | undefined): Promise<Agent> {
     const agent = await this.#get(`/v2/agents/${segment(name)}`, answers.agent, { signal, signed: false })
     if (agent.name === name && idOfKey(agent.pubkey) === agent.agent_id) return agent
     throw new AnswerError(`the answer for ${name} is wrong: its name, agent_id and pubkey do not belong together`)
-  }
-
-  /** The name in a name or an address. @throws VerificationError `unknown_sender` for an address of another service. */
-  async #nameIn(who: string, signal: AbortSignal | undefined): Promise<string> {
-    const at = who.indexOf('@')
-    if (at < 0) return who
-    if (isSameAuthority(who.slice(at + 1), await this.authority({ signal }))) return who.slice(0, at)
-    throw new VerificationError('unknown_sender', `${who} is not an address of this service`)
   }
 
   #signer(): AgentKey {
@@ -627,6 +765,11 @@ export class AgentClient {
       start,
     )
   }
+}
+
+/** So that an option that is undefined does not replace a default. */
+function withoutUndefined<T extends object>(options: T): T {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T
 }
 
 function idIn(from: string): string | undefined {

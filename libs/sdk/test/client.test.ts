@@ -1,6 +1,6 @@
 import { AnswerError, ApiError } from '@svc/sdk/errors.ts'
 import type { EventGap } from '@svc/sdk/events/event-listing.ts'
-import { generateKey } from '@svc/sdk/keys.ts'
+import { type AgentKey, generateKey } from '@svc/sdk/keys.ts'
 import { describe, expect, test } from 'vitest'
 import { clientOf, collect, registered } from './agents.ts'
 import { startFakeService } from './fake-service.ts'
@@ -18,9 +18,10 @@ test('the main job: register, send signed and sealed, read, acknowledge, receipt
   expect(inbox.map(({ envelope }) => envelope.id)).toEqual([sent.msg_id, sealed.msg_id])
   expect(JSON.stringify(inbox[1])).not.toContain('secret')
   const read = await Promise.all(inbox.map((message) => bob.open(message, { sender: 'alice' })))
+  const sender = { agentId: alice.key.agentId, name: 'alice' }
   expect(read).toEqual([
-    { body: { text: 'hello' }, sealed: false, verified: true },
-    { body: 'secret', sealed: true, verified: true },
+    { body: { text: 'hello' }, sealed: false, verified: true, sender },
+    { body: 'secret', sealed: true, verified: true, sender },
   ])
 
   expect(await alice.receipt(sent.msg_id)).toMatchObject({ status: 'accepted' })
@@ -46,7 +47,7 @@ test('every member of a draft is in the envelope', async () => {
   })
   expect(envelope).toMatchObject({
     id: 'an-id-of-my-own',
-    from: alice.key.agentId,
+    from: `alice@${service.authority}`,
     to: `alice@${service.authority}`,
     type: 'response',
     ttl: 60,
@@ -59,23 +60,51 @@ test('every member of a draft is in the envelope', async () => {
   expect(await collect(alice.inbox({ threadId: root.msg_id }))).toHaveLength(2)
 })
 
-test.each([
-  ['undefined', undefined],
-  ['a function', () => 1],
-  ['a lone surrogate', '\ud800'],
-  ['a __proto__ member', JSON.parse('{"__proto__":1}')],
-  ['65 levels', JSON.parse(`${'['.repeat(65)}${']'.repeat(65)}`)],
-])('spec 2.5: a body that is %s is refused before it is sent', async (_, body) => {
-  const client = clientOf({ url: 'http://127.0.0.1:9' }, { key: generateKey(), authority: 'x' })
-  await expect(client.compose({ to: 'bob', body })).rejects.toThrow(TypeError)
+test('spec 2.5: a body that JSON cannot carry is refused before any request', async () => {
+  await using service = await startFakeService()
+  const client = clientOf(service, { key: generateKey() })
+  const draft = { to: 'bob', body: { items: [{ price: Number.NaN }] } }
+  await expect(client.send(draft, { seal: true })).rejects.toThrow('body.items[0].price is NaN')
+  expect(service.requests).toEqual([])
 })
 
 test('the body is converted by JSON.stringify before it is signed, so the recipient gets the signed value', async () => {
-  const client = clientOf({ url: 'http://127.0.0.1:9' }, { key: generateKey(), authority: 'x' })
+  const own = { key: generateKey(), authority: 'x', name: 'bob' }
+  const client = clientOf({ url: 'http://127.0.0.1:9' }, own)
   const at = new Date(0)
-  const envelope = await client.compose({ to: 'bob', body: { at, not: undefined, zero: -0 } })
+  const envelope = await client.compose({ to: 'bob', body: { at, zero: -0 } })
   expect(envelope).toMatchObject({ body: { at: at.toISOString(), zero: 0 } })
-  expect(await client.open(JSON.parse(JSON.stringify(envelope)), { to: 'bob' })).toMatchObject({ verified: true })
+  const received = JSON.parse(JSON.stringify(envelope))
+  expect(await client.open(received, { sender: own.key.pubkey })).toMatchObject({ verified: true })
+})
+
+test('composing sends no request if name and authority are given, and the recipient is not looked up', async () => {
+  await using service = await startFakeService()
+  const [alice, bob] = await registered(service, 'alice', 'bob')
+  const { authority } = service
+  const client = clientOf(service, { key: alice.key, name: 'alice', authority })
+  const seen = service.requests.length
+  expect(await client.compose({ to: 'bob', body: 1 })).toMatchObject({ from: `alice@${authority}` })
+  await client.compose({ to: 'bob', body: 1 }, { seal: bob.key.pubkey })
+  expect(service.requests).toHaveLength(seen)
+  await client.compose({ to: 'bob', body: 1 }, { seal: true })
+  await client.compose({ to: `bob@${authority}`, body: 1 }, { seal: true })
+  expect(service.requests).toHaveLength(seen + 1)
+})
+
+test.each([
+  ['bobb', 'recipient_unavailable', 404],
+  ['bob@elsewhere.example', 'recipient_not_local', 400],
+])('the mistyped recipient %s gives one error, sealed or not', async (to, code, status) => {
+  await using service = await startFakeService()
+  const [alice] = await registered(service, 'alice')
+  const errors = []
+  for (const seal of [false, true])
+    errors.push(await alice.send({ to, body: 1 }, { seal }).catch((error: ApiError) => error))
+  expect(errors).toMatchObject([
+    { name: 'ApiError', code, status },
+    { name: 'ApiError', code, status, message: (errors[0] as ApiError).message },
+  ])
 })
 
 test('settings, contacts and the directory', async () => {
@@ -156,7 +185,9 @@ describe('register', () => {
     const first = await alice.register('alice', { onProgress: ({ hashes }) => progress.push(hashes) })
     expect(first).toMatchObject({ agent_id: alice.key?.agentId, address: `alice@${service.authority}` })
     expect(progress).toEqual([...progress].sort((a, b) => a - b))
-    expect(await alice.register('alice')).toEqual(first)
+    const challenges = (): number => service.requests.filter(({ target }) => target === '/v2/challenges').length
+    expect(first).toMatchObject(await clientOf(service, { key: alice.key as AgentKey }).register('alice'))
+    expect(challenges()).toBe(1)
   })
 
   test('asks for a limited number of further challenges if one expired or was used meanwhile', async () => {
@@ -172,7 +203,8 @@ describe('register', () => {
     expect(service.requests.filter(({ target }) => target === '/v2/challenges')).toHaveLength(3)
     const refused = { kind: 'refuse', code: 'challenge_invalid' } as const
     service.meet(register, refused, refused, refused)
-    await expect(alice.register('alice')).rejects.toMatchObject({ code: 'challenge_invalid' })
+    const bob = clientOf(service, { key: generateKey() })
+    await expect(bob.register('bob')).rejects.toMatchObject({ code: 'challenge_invalid' })
   })
 
   test.each([
@@ -267,7 +299,7 @@ describe('lists', () => {
     const inbox = alice.inbox({ pageSize: 1 })
     expect(service.requests).toHaveLength(seen)
     for await (const { envelope } of inbox) {
-      expect(envelope.from).toBe(alice.key.agentId)
+      expect(envelope.from).toBe(`alice@${service.authority}`)
       break
     }
     expect(service.requests).toHaveLength(seen + 1)

@@ -4,6 +4,7 @@
  */
 import { type ErrorCode, ServiceError } from '@svc/contracts/errors.ts'
 import type { Envelope, Lane, Message, WebhookState } from '@svc/contracts/resources.ts'
+import { isSameAuthority, parseSender } from '@svc/envelope/address.ts'
 import { type EnvelopeFacts, readEnvelope } from '@svc/envelope/envelope.ts'
 import { jcsDigest } from '@svc/envelope/jcs.ts'
 import { agentIdOf } from '@svc/svc1/agent-id.ts'
@@ -147,7 +148,7 @@ export function createFakeApi({
       }
       case 'GET export': {
         const found = [...messages.values()].filter(
-          ({ to, message }) => to === signer || message.envelope.from === signer.agent_id,
+          ({ to, message }) => to === signer || isFrom(message.envelope, signer),
         )
         return { value: messagePage(found, url) }
       }
@@ -206,13 +207,13 @@ export function createFakeApi({
 
   function setContact(signer: Account, other: string, state: string): object {
     if (other === signer.agent_id) throw new ServiceError('invalid_request')
-    if (!accounts.has(other)) throw new ServiceError('not_found')
+    const agent = accounts.get(other) ?? refuse('not_found')
     if (state === 'none') signer.contacts.delete(other)
     else signer.contacts.set(other, state)
     if (state !== 'accepted') return { state }
     signer.used += 1
     for (const { to, message } of messages.values()) {
-      if (to !== signer || message.envelope.from !== other || message.lane !== 'requests') continue
+      if (to !== signer || !isFrom(message.envelope, agent) || message.lane !== 'requests') continue
       message.lane = 'inbox'
       append(signer, message)
     }
@@ -232,7 +233,7 @@ export function createFakeApi({
     const envelope = body as Envelope
     const earlier = messages.get(facts.id)
     const result = { msg_id: facts.id, status: 'accepted', sender_authenticated: true }
-    if (envelope.from !== signer.agent_id) throw new ServiceError('sender_mismatch')
+    if (!isFrom(envelope, signer)) throw new ServiceError('sender_mismatch')
     if (earlier !== undefined) {
       if (earlier.digest !== jcsDigest(envelope)) throw new ServiceError('id_conflict')
       return { value: { ...result, lane: earlier.message.lane, duplicate: true } }
@@ -255,6 +256,13 @@ export function createFakeApi({
     return { status: 202, value: { ...result, lane, duplicate: false } }
   }
 
+  /** Whether the agent sent the envelope: `from` is its id or its address (spec 6.2). */
+  function isFrom({ from }: Envelope, { agent_id, name }: Account): boolean {
+    const sender = parseSender(from)
+    if (sender?.kind !== 'agent') return sender?.id === agent_id
+    return sender.name === name && isSameAuthority(sender.authority, authority)
+  }
+
   function acceptPost(author: Account, { id, to, payloadBytes }: EnvelopeFacts, envelope: Envelope): object {
     const message = newMessage(envelope, 'board')
     const subscribers = boards.take(to.kind === 'board' ? to.boardId : '', author, message)
@@ -271,8 +279,7 @@ export function createFakeApi({
 
   function hasPending(signer: Account, to: Account): boolean {
     return [...messages.values()].some(
-      (stored) =>
-        stored.to === to && stored.message.envelope.from === signer.agent_id && stored.message.lane === 'requests',
+      (stored) => stored.to === to && isFrom(stored.message.envelope, signer) && stored.message.lane === 'requests',
     )
   }
 
@@ -314,7 +321,7 @@ export function createFakeApi({
   function readable(id: string, signer: Account | undefined): Stored {
     const stored = messages.get(id)
     if (stored?.to === undefined || signer === undefined) throw new ServiceError('not_found')
-    if (stored.to !== signer && stored.message.envelope.from !== signer.agent_id) throw new ServiceError('not_found')
+    if (stored.to !== signer && !isFrom(stored.message.envelope, signer)) throw new ServiceError('not_found')
     return stored
   }
 

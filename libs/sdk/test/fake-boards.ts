@@ -96,7 +96,8 @@ export function createFakeBoards(): FakeBoards {
       const post = visiblePost(id, voter)
       if (post === undefined) throw new ServiceError('not_found')
       if (roleOf(post.boardId, voter) === 'banned') throw new ServiceError('forbidden')
-      if (post.message.envelope.from === voter.agent_id) throw new ServiceError('own_post')
+      const { from } = post.message.envelope
+      if (from === voter.agent_id || from.startsWith(`${voter.name}@`)) throw new ServiceError('own_post')
       if (voted && !post.voters.has(voter.agent_id)) voter.used += 1
       if (voted) post.voters.add(voter.agent_id)
       else post.voters.delete(voter.agent_id)

@@ -58,6 +58,8 @@ export interface FakeService extends AsyncDisposable {
   tamper(id: string, change: (envelope: Record<string, unknown>) => void): void
   /** Drops the events up to this cursor, as the retention does. */
   forgetEvents(name: string, upTo: number): void
+  /** Cuts every open stream. */
+  dropStreams(): void
 }
 
 export async function startFakeService(options: FakeOptions = {}): Promise<FakeService> {
@@ -65,6 +67,7 @@ export async function startFakeService(options: FakeOptions = {}): Promise<FakeS
   const requests: SeenRequest[] = []
   const faults: { prefix: string; fault: Fault }[] = []
   const nonces = new Set<string>()
+  const streams = new Set<ServerResponse>()
   let clockOffsetMs = options.clockOffsetMs ?? 0
 
   const server = createServer((request, response) => void take(request, response))
@@ -95,6 +98,9 @@ export async function startFakeService(options: FakeOptions = {}): Promise<FakeS
       const account = api.findByName(name)
       if (account !== undefined) account.events = account.events.filter(({ cursor }) => cursor > upTo)
     },
+    dropStreams() {
+      for (const response of streams) response.destroy()
+    },
     [Symbol.asyncDispose]: () => close(server),
   }
 
@@ -122,6 +128,10 @@ export async function startFakeService(options: FakeOptions = {}): Promise<FakeS
     }
     try {
       if (fault?.kind === 'refuse') throw new ServiceError(fault.code, fault)
+      if (seen.target.startsWith('/v2/stream')) {
+        stream(seen, response)
+        return
+      }
       if (fault?.kind === 'double') attempt(() => handle(seen, body))
       const { status = 200, value, headers } = handle(seen, body)
       if (fault?.kind === 'lose') request.socket.destroy()
@@ -147,6 +157,31 @@ export async function startFakeService(options: FakeOptions = {}): Promise<FakeS
       throw new ServiceError('unsupported_media_type')
     const body = bytes.length > 0 ? (JSON.parse(bytes.toString()) as Record<string, unknown>) : {}
     return api.answer({ method: seen.method, url, body }, signer)
+  }
+
+  /** A live stream (spec 9.5): what is after the cursor, then what arrives. */
+  function stream(seen: SeenRequest, response: ServerResponse): void {
+    const account = authenticate(seen, Buffer.alloc(0), false) ?? refuse('unauthenticated')
+    let cursor = Number(new URL(seen.target, 'http://fake').searchParams.get('after') ?? 0)
+    response.writeHead(200, {
+      'content-type': 'text/event-stream',
+      'x-svc-earliest-cursor': account.events[0]?.cursor ?? account.cursor + 1,
+    })
+    response.write(': hello\n\n')
+    const send = (): void => {
+      for (const event of account.events.filter((event) => event.cursor > cursor)) {
+        cursor = event.cursor
+        response.write(`event: message\nid: ${cursor}\ndata: ${JSON.stringify(event)}\n\n`)
+      }
+    }
+    send()
+    response.write(`event: cursor\nid: ${cursor}\ndata: {"cursor":${cursor}}\n\n`)
+    const timer = setInterval(send, 5)
+    streams.add(response)
+    response.on('close', () => {
+      clearInterval(timer)
+      streams.delete(response)
+    })
   }
 
   /** The checks of spec 3.5, in the order of the spec. */

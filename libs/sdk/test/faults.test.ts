@@ -229,7 +229,8 @@ describe('spec 13.3: the clock', () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     service.clockOffsetMs = HOUR
-    const client = clientOf(service, { key: alice.key, authority: service.authority, retry: { attempts: 1 } })
+    const { authority } = service
+    const client = clientOf(service, { key: alice.key, authority, name: 'alice', retry: { attempts: 1 } })
     expect(await client.send({ to: 'alice', body: 1 })).toMatchObject({ duplicate: false })
     // One request with a wrong timestamp, one with a right timestamp and the old envelope, one with a new envelope.
     expect(sends(service)).toHaveLength(3)

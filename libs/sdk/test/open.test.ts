@@ -1,81 +1,97 @@
 import type { Envelope } from '@svc/contracts/resources.ts'
+import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { VerificationError } from '@svc/sdk/errors.ts'
 import { generateKey } from '@svc/sdk/keys.ts'
 import { anyCodePoint } from '@svc/test/support/any-text.ts'
+import { composeEnvelope } from '@svc/sdk/messages/compose.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { clientOf } from './agents.ts'
 
 const NOWHERE = { url: 'http://127.0.0.1:9' }
+const AUTHORITY = 'agents.example'
 
+/** A client whose service knows no names. */
 function agent(name: string) {
   const key = generateKey()
-  return { key, client: clientOf(NOWHERE, { key, authority: 'agents.example', name }) }
+  const error = { error: { code: 'not_found', message: 'not found' } }
+  const fetch = async (): Promise<Response> => Response.json(error, { status: 404 })
+  return { name, key, client: clientOf(NOWHERE, { key, authority: AUTHORITY, name, fetch }) }
 }
 
-async function exchange(body: unknown, seal: boolean) {
+type Names = 'address' | 'id'
+
+/** An envelope from alice to bob, as bob receives it. */
+async function exchange(body: JsonValue, seal: boolean, names: Names = 'address') {
   const [alice, bob] = [agent('alice'), agent('bob')]
-  const sealFor = seal ? bob.key.pubkey : false
-  const sent = await alice.client.compose({ to: 'bob', body }, { seal: sealFor })
-  return { alice, bob, envelope: JSON.parse(JSON.stringify(sent)) as Envelope }
+  const envelope = await composeEnvelope(
+    { to: 'bob' },
+    {
+      key: alice.key,
+      body,
+      from: names === 'id' ? alice.key.agentId : `alice@${AUTHORITY}`,
+      address: `bob@${AUTHORITY}`,
+      nowMs: Date.now(),
+      sealFor: seal ? bob.key.publicKey : undefined,
+    },
+  )
+  return { alice, bob, envelope: JSON.parse(JSON.stringify(envelope)) as Envelope }
 }
 
 const ways = [
-  ['signed', false],
-  ['sealed', true],
+  ['signed', 'address', false],
+  ['sealed', 'address', true],
+  ['signed', 'id', false],
+  ['sealed', 'id', true],
 ] as const
 
-describe.each(ways)('spec 6.3, 6.4, 13.5: a %s envelope', (_, seal) => {
+describe.each(ways)('spec 6.3, 6.4, 13.5: a %s envelope whose sender is named by %s', (_, names, seal) => {
   test("can be opened with the sender's key, for any body", async () => {
-    const [alice, bob] = [agent('alice'), agent('bob')]
     await fc.assert(
       fc.asyncProperty(fc.jsonValue({ stringUnit: anyCodePoint }), async (value) => {
         const body: unknown = JSON.parse(JSON.stringify(value))
         const text = JSON.stringify(body)
         // A value that is not I-JSON is refused before it is signed (spec 2.5).
-        if (!text.isWellFormed() || /\\ud[89a-f]|"__proto__":/.test(text)) return
-        const sent = await alice.client.compose({ to: 'bob', body }, { seal: seal ? bob.key.pubkey : false })
-        const received = JSON.parse(JSON.stringify(sent)) as Envelope
-        const opened = await bob.client.open(received, { sender: alice.key.pubkey })
-        expect(opened).toEqual({
-          body,
-          sealed: seal,
-          verified: true,
-          sender: { agentId: alice.key.agentId, name: undefined },
-        })
+        if (!text.isWellFormed() || /\\ud[89a-f]|"__proto__":|[-\d]\d{15}/.test(text)) return
+        const { alice, bob, envelope } = await exchange(body as JsonValue, seal, names)
+        const sender = { agentId: alice.key.agentId, name: undefined }
+        const opened = await bob.client.open(envelope, { sender: alice.key.pubkey })
+        expect(opened).toEqual({ body, sealed: seal, verified: true, sender })
       }),
       { numRuns: 25 },
     )
   })
 
   test('cannot be verified without a key of the sender', async () => {
-    const { alice, bob, envelope } = await exchange('x', seal)
+    const { alice, bob, envelope } = await exchange('x', seal, names)
     await expect(bob.client.open(envelope)).rejects.toMatchObject({ reason: 'unknown_sender' })
     expect(await bob.client.open(envelope, { allowUnverified: true })).toEqual({
       body: 'x',
       sealed: seal,
       verified: false,
+      sender: names === 'id' ? { agentId: alice.key.agentId, name: undefined } : undefined,
     })
+    // A key that was seen is enough for its own id. Nothing says that it belongs to a name.
     expect(bob.client.trust(alice.key.pubkey)).toBe(alice.key.agentId)
-    expect(await bob.client.open(envelope)).toMatchObject({ verified: true })
+    if (names === 'id') expect(await bob.client.open(envelope)).toMatchObject({ verified: true })
+    else await expect(bob.client.open(envelope)).rejects.toMatchObject({ reason: 'unknown_sender' })
   })
 
   test('is refused if the given key belongs to another agent', async () => {
-    const { bob, envelope } = await exchange('x', seal)
+    const { bob, envelope } = await exchange('x', seal, names)
     const mallory = generateKey()
     const options = { sender: mallory.pubkey, allowUnverified: true }
-    await expect(bob.client.open(envelope, options)).rejects.toMatchObject({ reason: 'wrong_key' })
+    const reason = names === 'id' ? 'wrong_key' : 'invalid_signature'
+    await expect(bob.client.open(envelope, options)).rejects.toMatchObject({ reason })
   })
 
   test('is not looked up by agent id, because the service finds keys only by name', async () => {
-    const { alice, bob, envelope } = await exchange('x', seal)
-    await expect(bob.client.open(envelope, { sender: alice.key.agentId })).rejects.toThrow(
-      'give the name or the public key',
-    )
+    const { alice, bob, envelope } = await exchange('x', seal, names)
+    await expect(bob.client.open(envelope, { sender: alice.key.agentId })).rejects.toThrow('the name or the public key')
   })
 
   test('does not verify if any member was altered', async () => {
-    const { alice, bob, envelope } = await exchange('x', seal)
+    const { alice, bob, envelope } = await exchange('x', seal, names)
     const changes: Record<string, unknown> = {
       id: 'another-id',
       to: 'carol@agents.example',
@@ -95,10 +111,12 @@ describe.each(ways)('spec 6.3, 6.4, 13.5: a %s envelope', (_, seal) => {
   })
 
   test('does not verify if `from` names another sender', async () => {
-    const { bob, envelope } = await exchange('x', seal)
+    const { bob, envelope } = await exchange('x', seal, names)
     const mallory = generateKey()
-    const stolen = { ...envelope, from: mallory.agentId }
-    await expect(bob.client.open(stolen, { sender: mallory.pubkey })).rejects.toThrow(VerificationError)
+    for (const from of [mallory.agentId, `mallory@${AUTHORITY}`])
+      await expect(bob.client.open({ ...envelope, from }, { sender: mallory.pubkey })).rejects.toThrow(
+        VerificationError,
+      )
   })
 })
 

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { writeDurably } from '@svc/sdk/store/durable-file.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import { writeDurably } from './durable-file.ts'
 
 const run = promisify(execFile)
 
@@ -26,7 +26,10 @@ test.runIf(process.platform !== 'win32')('if the disk takes only a part of a fil
   const folder = temporaryFolder()
   const path = join(folder, 'file')
   writeDurably(path, 'old')
-  const written = writeOnFullDisk('./durable-file.ts', `files.writeDurably('${path}', 'x'.repeat(20_000))`)
+  const written = writeOnFullDisk(
+    '../../../sdk/src/store/durable-file.ts',
+    `files.writeDurably('${path}', 'x'.repeat(20_000))`,
+  )
   await expect(written).rejects.toThrow(`${path} cannot be written`)
   expect(readFileSync(path, 'utf8')).toBe('old')
   expect(readdirSync(folder)).toEqual(['file'])
@@ -54,9 +57,9 @@ test('a file system without hard links, which cannot sync folders, is enough', a
   const folder = temporaryFolder()
   const url = (module: string): string => JSON.stringify(new URL(module, import.meta.url).href)
   const script = `${POOR}
-    const { writeDurably } = await import(${url('./durable-file.ts')})
+    const { writeDurably } = await import(${url('../../../sdk/src/store/durable-file.ts')})
     const { writeSecretFile } = await import(${url('./key-file.ts')})
-    const { lockFolder } = await import(${url('../listen/folder-lock.ts')})
+    const { lockFolder } = await import(${url('../../../sdk/src/store/folder-lock.ts')})
     process.chdir(${JSON.stringify(folder)})
     writeDurably('kept', 'one')
     writeSecretFile('secret', 'two')
@@ -67,7 +70,7 @@ test('a file system without hard links, which cannot sync folders, is enough', a
     }
     console.log(told.join('\\n'))`
   const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script])
-  expect(stdout).toMatch(/^secret exists already and is not overwritten\nprocess \d+ already listens with state: /)
+  expect(stdout).toMatch(/^secret exists already and is not overwritten\nprocess \d+ already uses state: /)
   expect(readFileSync(join(folder, 'kept'), 'utf8')).toBe('one')
   expect(readFileSync(join(folder, 'secret'), 'utf8')).toBe('two')
   expect(statSync(join(folder, 'secret')).mode & 0o777).toBe(0o600)

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, fstatSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type AgentKey, formatKey, parseKey } from '@svc/sdk/keys.ts'
-import { reasonOf, UsageError } from '../io.ts'
+import { reasonOf } from '@svc/sdk/store/durable-file.ts'
+import { UsageError } from '../io.ts'
 
 const OWNER_ALONE = 0o600
 const OTHERS = 0o077

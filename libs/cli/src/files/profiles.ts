@@ -4,8 +4,8 @@
  */
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { writeDurably } from '@svc/sdk/store/durable-file.ts'
 import { UsageError } from '../io.ts'
-import { writeDurably } from './durable-file.ts'
 
 export interface Profile {
   /** Path of the key file. */

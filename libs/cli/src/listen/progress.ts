@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { writeDurably } from '../files/durable-file.ts'
+import { writeDurably } from '@svc/sdk/store/durable-file.ts'
 import { UsageError } from '../io.ts'
 
 /**

@@ -1,3 +1,4 @@
+import type { EnvelopeType } from '@svc/envelope/envelope.ts'
 import type { AgentKey } from '../keys.ts'
 import type { Store } from '../store/store.ts'
 import type { RetryPolicy } from './retry.ts'
@@ -29,6 +30,12 @@ export interface ClientOptions {
   readonly timeoutMs?: number
   /** Replaces the platform's `fetch`, for a proxy or a test. It gets `method`, `headers`, `body`, `signal` and `redirect: 'manual'`. */
   readonly fetch?: typeof fetch
+  /** Called before the wait for a further request of a call or a stream, with the failure that caused it. */
+  readonly onRetry?: (failure: unknown, delayMs: number) => void
+  /** Called when the connection of a stream has ended, with the failure if it broke. */
+  readonly onDisconnect?: (failure: unknown) => void
+  /** Called when a stream is connected again. */
+  readonly onReconnect?: () => void
   /** Told what a person should know, such as a wrong clock of this machine. Default: `console.warn`. */
   readonly warn?: (message: string) => void
 }
@@ -71,6 +78,23 @@ export interface FeedOptions extends PageOptions {
 export interface ComposeOptions extends CallOptions {
   /** True seals for the key of the name: the pinned one, or the first answer of the service. Or give the `pubkey`. */
   readonly seal?: boolean | string | undefined
+}
+
+export interface SendOptions extends ComposeOptions {
+  /** Accept the recipient as a contact first, so that its answers reach the inbox. Costs one unit the first time. Default false. */
+  readonly acceptReplies?: boolean | undefined
+}
+
+export interface ReplyOptions extends CallOptions {
+  /** Accept the sender as a contact first, if its message is in the lane `requests`. Costs one unit. Default false. */
+  readonly accept?: boolean | undefined
+  /** Default `response`. `error` tells the sender that its request failed. */
+  readonly type?: EnvelopeType | undefined
+  /** See `Draft`. */
+  readonly ttl?: number | undefined
+  readonly id?: string | undefined
+  /** See `OpenOptions`. */
+  readonly sender?: string | undefined
 }
 
 export interface OpenOptions extends CallOptions {

@@ -1,5 +1,4 @@
 import type { Envelope, EnvelopeType, UnsignedEnvelope } from '@svc/envelope/envelope.ts'
-import { parseIJson } from '@svc/envelope/i-json.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { signEnvelope } from '@svc/envelope/sign-envelope.ts'
 import type { AgentKey } from '../keys.ts'
@@ -9,7 +8,7 @@ export interface Draft {
   /** A name, an address `name@authority`, or `board:<id>`. */
   readonly to: string
   /**
-   * Any JSON value. A direct message may have 4,000 code points of JSON and 16 KiB. It costs one unit for each 1,024 bytes
+   * Any JSON value. What JSON cannot carry, such as NaN or an undefined member, is a TypeError with the member's path. A direct message may have 4,000 code points of JSON and 16 KiB. It costs one unit for each 1,024 bytes
    * or part of them. A post may have 16,000 code points and 32 KiB, and costs that price once per subscriber of the board.
    */
   readonly body: unknown
@@ -27,6 +26,8 @@ export interface Draft {
 
 interface Composition {
   readonly key: AgentKey
+  /** From `jsonBody`. */
+  readonly body: JsonValue
   /** The sender's own address. */
   readonly from: string
   /** `name@authority` or `board:<id>`. */
@@ -37,16 +38,13 @@ interface Composition {
   readonly sealFor?: Uint8Array | undefined
 }
 
-const encoder = new TextEncoder()
-
 /**
  * Builds an envelope, and signs or seals it.
- * @throws TypeError if the body is not I-JSON.
  * @throws RangeError if `sealFor` is not a usable key.
  */
 export async function composeEnvelope(
-  draft: Draft,
-  { key, from, address, nowMs, sealFor }: Composition,
+  draft: Omit<Draft, 'body'>,
+  { key, body, from, address, nowMs, sealFor }: Composition,
 ): Promise<Envelope> {
   const { type = 'event', ttl, replyTo, threadId, id = randomId() } = draft
   const envelope: UnsignedEnvelope = {
@@ -58,23 +56,12 @@ export async function composeEnvelope(
     ...(ttl === undefined ? {} : { ttl }),
     ...(replyTo === undefined ? {} : { reply_to: replyTo }),
     ...(threadId === undefined ? {} : { thread_id: threadId }),
-    body: jsonOf(draft.body),
+    body,
   }
   if (sealFor === undefined) return signEnvelope(envelope, key.secretKey)
   // Loaded on first use, because it is the larger half of the code that a page would load.
   const { sealEnvelope } = await import('@svc/envelope/seal.ts')
   return sealEnvelope(envelope, sealFor, key.secretKey)
-}
-
-/** The body as the recipient will read it, e.g. a Date as text. Refuses a body that the service would refuse. */
-function jsonOf(body: unknown): JsonValue {
-  const text = JSON.stringify(body)
-  if (text === undefined) throw new TypeError('the body is not JSON')
-  try {
-    return parseIJson(encoder.encode(text)).value
-  } catch (cause) {
-    throw new TypeError(`the body is not I-JSON: ${(cause as Error).message}`, { cause })
-  }
 }
 
 /** 128 random bits in hex. Hex never begins with `-`, which a command line would take for an option. */

@@ -1,8 +1,8 @@
 import type { Agent, Envelope } from '@svc/contracts/resources.ts'
-import { parseSender } from '@svc/envelope/address.ts'
-import { agentIdOf } from '@svc/svc1/agent-id.ts'
+import { isName, isSameAuthority, parseSender } from '@svc/envelope/address.ts'
+import { agentIdOf, isAgentId } from '@svc/svc1/agent-id.ts'
 import { formatPublicKey, parsePublicKey } from '@svc/svc1/public-key.ts'
-import { VerificationError } from '../errors.ts'
+import { ApiError, VerificationError } from '../errors.ts'
 import type { Store } from '../store/store.ts'
 
 /** An agent whose name and key are known. */
@@ -13,92 +13,167 @@ export interface KnownAgent {
   readonly pubkey: string
 }
 
-/**
- * Names and keys of agents. An agent id is the hash of its key, so an entry by id is never wrong. A name says nothing about
- * a key: the first answer of the service is believed, kept as a pin, and every other answer for this name is refused later.
- */
-export interface People {
-  /** The key of an agent id, raw 32 bytes. Undefined if none is known. */
-  findKey(agentId: string): Uint8Array | undefined
-  /** The name of an agent id, as far as this client has learnt it. */
-  nameOf(agentId: string): string | undefined
-  /** Remembers a key under its own id. @returns the id. @throws TypeError for a key that the service would not register. */
-  trust(pubkey: string): string
-  /**
-   * Pins the key of a name.
-   * @throws TypeError as `trust`.
-   * @throws VerificationError `key_changed` if the name is pinned to another key.
-   */
-  pin(name: string, pubkey: string): Promise<KnownAgent>
-  /** The agent that this name is pinned to. */
-  findPinned(name: string): Promise<KnownAgent | undefined>
-  /** The agent with this name: pinned, or else asked for and pinned. @throws VerificationError `key_changed`. */
-  ofName(name: string, lookup: (name: string) => Promise<Agent>): Promise<KnownAgent>
+interface PeopleDeps {
+  /** Keeps the pins for later processes. Undefined: for this process only. */
+  readonly store: Store | undefined
+  /** Asks the service for the agent with a name. */
+  readonly ask: (name: string, signal: AbortSignal | undefined) => Promise<Agent>
+  readonly authority: (signal: AbortSignal | undefined) => Promise<string>
 }
 
 /** Beyond this number the oldest entry is dropped, so that the memory of a client that meets many agents stays bounded. */
 const MAX_AGENTS = 10_000
-/** Pins of names in a store. */
+/** In the store: the key that a name is pinned to, and the name that an id was learnt with. */
 const PIN = 'pin/'
+const NAME = 'name/'
+/** `ed25519:<hex>`, in contrast to a name and to an address with a port. */
+const PUBLIC_KEY = /^[a-z0-9]+:[^@]*$/i
 
-/** @param store keeps the pins for later processes. Undefined: for this process only. */
-export function createPeople(store: Store | undefined): People {
-  const keys = new Map<string, Uint8Array>()
-  const names = new Map<string, string>()
-  const pins = new Map<string, KnownAgent>()
+/**
+ * The names and keys of agents. An agent id is the hash of its key, so a key by id is never wrong. A name says nothing about a
+ * key: the first answer of the service is believed and kept as a pin, and every other answer for this name is refused later.
+ */
+export class People {
+  readonly #deps: PeopleDeps
+  readonly #keys = new Map<string, Uint8Array>()
+  readonly #names = new Map<string, string>()
+  readonly #pins = new Map<string, KnownAgent>()
 
-  function trust(pubkey: string): string {
+  constructor(deps: PeopleDeps) {
+    this.#deps = deps
+  }
+
+  /** Remembers a key under its own id. @returns the id. @throws TypeError for a key that the service would not register. */
+  trust(pubkey: string): string {
     const publicKey = publicKeyOf(pubkey)
     const agentId = agentIdOf(publicKey)
-    remember(keys, agentId, publicKey)
+    remember(this.#keys, agentId, publicKey)
     return agentId
   }
 
-  async function pinned(name: string): Promise<KnownAgent | undefined> {
-    const known = pins.get(name)
-    if (known !== undefined) return known
-    const pubkey = await store?.get(PIN + name)
-    return pubkey === undefined ? undefined : learn(name, pubkey)
+  /** The key of an agent id, if it was seen: 32 bytes. */
+  findKey(agentId: string): Uint8Array | undefined {
+    return this.#keys.get(agentId)
   }
 
-  function learn(name: string, text: string): KnownAgent {
-    const agentId = trust(text)
-    const agent = { agentId, name, pubkey: formatPublicKey(publicKeyOf(text)) }
-    remember(names, agentId, name)
-    remember(pins, name, agent)
+  /** The name that an agent id was learnt with. */
+  async findName(agentId: string): Promise<string | undefined> {
+    const known = this.#names.get(agentId)
+    if (known !== undefined || !isAgentId(agentId)) return known
+    const stored = await this.#deps.store?.get(NAME + agentId)
+    // The pin decides. It can be missing if the process was killed between the two entries.
+    return stored !== undefined && (await this.#findPinned(stored))?.agentId === agentId ? stored : undefined
+  }
+
+  /** Asks the service for an agent, and pins its key. @throws VerificationError `key_changed`. */
+  async lookup(name: string, signal: AbortSignal | undefined): Promise<Agent> {
+    const agent = await this.#deps.ask(name, signal)
+    await this.pin(name, agent.pubkey)
     return agent
   }
 
-  const people: People = {
-    findKey: (agentId) => keys.get(agentId),
-    findPinned: pinned,
-    nameOf: (agentId) => names.get(agentId),
-    trust,
-    async pin(name, pubkey) {
-      const earlier = await pinned(name)
-      if (earlier === undefined) {
-        const agent = learn(name, pubkey)
-        await store?.set(PIN + name, agent.pubkey)
-        return agent
-      }
-      if (earlier.agentId === agentIdOf(publicKeyOf(pubkey))) return earlier
+  /** Pins the key of a name. @throws VerificationError `key_changed`. @throws TypeError for an invalid name or key. */
+  async pin(name: string, pubkey: string): Promise<KnownAgent> {
+    if (!isName(name)) throw new TypeError(`${name} cannot be the name of an agent`)
+    const pinned = await this.#findPinned(name)
+    if (pinned?.agentId === agentIdOf(publicKeyOf(pubkey))) return pinned
+    if (pinned !== undefined) {
       throw new VerificationError(
         'key_changed',
-        `the key of ${name} is not the one that was seen first (${earlier.agentId}), although a name never changes its key: do not trust this service, or this connection`,
+        `the key of ${name} is not the one that was seen first (${pinned.agentId}), although a name never changes its key: do not trust this service, or this connection`,
       )
-    },
-    async ofName(name, lookup) {
-      return (await pinned(name)) ?? people.pin(name, (await lookup(name)).pubkey)
-    },
+    }
+    const agent = this.#learn(name, pubkey)
+    await this.#deps.store?.set(NAME + agent.agentId, name)
+    await this.#deps.store?.set(PIN + name, agent.pubkey)
+    return agent
   }
-  return people
-}
 
-/** The agent id in a `from`, if it has one; otherwise the name and the authority. @throws VerificationError if malformed. */
-export function senderOf({ id, from }: Pick<Envelope, 'id' | 'from'>): NonNullable<ReturnType<typeof parseSender>> {
-  const sender = parseSender(from)
-  if (sender !== undefined) return sender
-  throw new VerificationError('unknown_sender', `the envelope ${id} names no sender`)
+  /**
+   * The agent that a name, an address of this service, or an agent id stands for: the pinned one, or the service's answer.
+   * @throws VerificationError `unknown_sender` for an id or an authority that is not known here; `key_changed`.
+   */
+  async resolve(who: string, signal: AbortSignal | undefined): Promise<KnownAgent> {
+    const name = isAgentId(who) ? await this.findName(who) : await this.#nameIn(who, signal)
+    if (name === undefined)
+      throw new VerificationError('unknown_sender', `no name is known for ${who}: give the name or the address`)
+    return (await this.#findPinned(name)) ?? (await this.pin(name, (await this.#deps.ask(name, signal)).pubkey))
+  }
+
+  /** The agent id that a name, an address of this service, or an agent id stands for. An id stands for itself. */
+  async idOf(who: string, signal: AbortSignal | undefined): Promise<string> {
+    return isAgentId(who) ? who : (await this.resolve(who, signal)).agentId
+  }
+
+  /**
+   * The key that an envelope's signature must have.
+   * @param expected who the caller says the sender is: a name, an address, an agent id or a public key.
+   * @returns undefined if no key is known.
+   * @throws VerificationError `wrong_key` if the envelope names another sender than the expected one; `key_changed`.
+   */
+  async keyOfSender(
+    { id, from }: Pick<Envelope, 'id' | 'from'>,
+    expected: string | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<Uint8Array | undefined> {
+    const other = (): never => {
+      throw new VerificationError('wrong_key', `the envelope ${id} names ${from} as its sender, not ${expected}`)
+    }
+    const sender = parseSender(from)
+    if (sender === undefined) throw new VerificationError('unknown_sender', `the envelope ${id} names no sender`)
+    if (expected !== undefined && PUBLIC_KEY.test(expected)) {
+      const publicKey = publicKeyOf(expected)
+      const agentId = sender.kind === 'id' ? sender.id : (await this.#findPinned(sender.name))?.agentId
+      return agentId === undefined || agentId === this.trust(expected) ? publicKey : other()
+    }
+    if (sender.kind === 'id') {
+      if (expected === undefined || expected === sender.id) return this.findKey(sender.id)
+      const known = isAgentId(expected) ? other() : await this.resolve(expected, signal)
+      return known.agentId === sender.id ? publicKeyOf(known.pubkey) : other()
+    }
+    if (expected !== undefined && !isAgentId(expected)) {
+      const isNamed = (await this.#nameIn(expected, signal)) === sender.name
+      if (!isNamed || !isSameAuthority(sender.authority, await this.#deps.authority(signal))) other()
+    }
+    const known = await this.#findAgent(from, signal)
+    if (known !== undefined && isAgentId(expected ?? '') && known.agentId !== expected) other()
+    return known && publicKeyOf(known.pubkey)
+  }
+
+  /** The agent with an address. Undefined for an address of another service, and for a name that the service does not know. */
+  async #findAgent(address: string, signal: AbortSignal | undefined): Promise<KnownAgent | undefined> {
+    try {
+      return await this.resolve(address, signal)
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 'not_found') return undefined
+      if (error instanceof VerificationError && error.reason === 'unknown_sender') return undefined
+      throw error
+    }
+  }
+
+  /** The name in a name or an address. @throws VerificationError `unknown_sender` for an address of another service. */
+  async #nameIn(who: string, signal: AbortSignal | undefined): Promise<string> {
+    const at = who.indexOf('@')
+    if (at < 0) return who
+    if (isSameAuthority(who.slice(at + 1), await this.#deps.authority(signal))) return who.slice(0, at)
+    throw new VerificationError('unknown_sender', `${who} is not an address of this service`)
+  }
+
+  async #findPinned(name: string): Promise<KnownAgent | undefined> {
+    const known = this.#pins.get(name)
+    if (known !== undefined || !isName(name)) return known
+    const pubkey = await this.#deps.store?.get(PIN + name)
+    // Another call may have pinned the name meanwhile.
+    return this.#pins.get(name) ?? (pubkey === undefined ? undefined : this.#learn(name, pubkey))
+  }
+
+  #learn(name: string, text: string): KnownAgent {
+    const agentId = this.trust(text)
+    const agent = { agentId, name, pubkey: formatPublicKey(publicKeyOf(text)) }
+    remember(this.#names, agentId, name)
+    remember(this.#pins, name, agent)
+    return agent
+  }
 }
 
 /** The 32 bytes of `ed25519:<HEX>`. @throws TypeError for a key that the service would not register (spec 2.2). */

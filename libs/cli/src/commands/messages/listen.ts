@@ -182,7 +182,7 @@ async function handle(
   options: ListenOptions,
 ): Promise<void> {
   const { io, out, signal } = context
-  const { lockFolder } = await import('../../listen/folder-lock.ts')
+  const { lockFolder } = await import('@svc/sdk/store/folder-lock.ts')
   const { openProgress } = await import('../../listen/progress.ts')
   const { workThrough } = await import('../../listen/work.ts')
   const { agentId } = context.key()

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { reasonOf, UsageError } from '../io.ts'
+import { StoreError } from '../errors.ts'
+import { reasonOf } from './durable-file.ts'
 
 const FOLDER_OF_OWNER = 0o700
 const OWNER_ALONE = 0o600
@@ -10,7 +11,7 @@ const HOLDER = 'holder'
 /**
  * Locks a folder for this process. The lock is a folder with a file in it, which has the holder's process id and start time.
  * It becomes void when that process ends, for whatever reason.
- * @throws UsageError if another process has the folder, or the folder is not writable.
+ * @throws StoreError if another process has the folder, or the folder is not writable.
  */
 export function lockFolder(folder: string): Disposable {
   const lock = join(folder, 'locked')
@@ -21,8 +22,8 @@ export function lockFolder(folder: string): Disposable {
     writeFileSync(join(mine, HOLDER), content, { mode: OWNER_ALONE })
     while (!tryRename(mine, lock)) clearStale(lock, folder)
   } catch (cause) {
-    if (cause instanceof UsageError) throw cause
-    throw new UsageError(`${folder} cannot be locked: ${reasonOf(cause)}`, { cause })
+    if (cause instanceof StoreError) throw cause
+    throw new StoreError(`${folder} cannot be locked: ${reasonOf(cause)}`, { cause })
   } finally {
     rmSync(mine, { recursive: true, force: true })
   }
@@ -52,7 +53,7 @@ function clearStale(lock: string, folder: string): void {
   if (holder === undefined) return
   const [pid = '', ...start] = holder.trim().split(' ')
   if (isAlive(Number(pid), start.join(' '))) {
-    throw new UsageError(`process ${pid} already listens with ${folder}: stop it, or choose another --state`)
+    throw new StoreError(`process ${pid} already uses ${folder}: stop it, or choose another folder`)
   }
   // Rename it instead of removing it, because only one process can succeed. If another process has taken the lock
   // meanwhile, put it back.

@@ -12,7 +12,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 test('one process at a time holds the lock, and then frees it', () => {
   const held = lockFolder(folder)
-  expect(() => lockFolder(folder)).toThrow(`process ${process.pid} already listens with ${folder}`)
+  expect(() => lockFolder(folder)).toThrow(`process ${process.pid} already uses ${folder}`)
   held[Symbol.dispose]()
   lockFolder(folder)[Symbol.dispose]()
 })

@@ -1,0 +1,69 @@
+import type { Contact, ContactEntry, ContactState } from '@svc/contracts/resources.ts'
+import type { Listing } from '../http/listing.ts'
+import type { CallOptions, PageOptions } from '../http/options.ts'
+import type { Store } from '../store/store.ts'
+
+/** The result of accepting somebody's answers: `already` was accepted before, `blocked` stays blocked. */
+export type Acceptance = 'accepted' | 'already' | 'blocked'
+
+interface Calls {
+  readonly contacts: (options: PageOptions) => Listing<ContactEntry>
+  readonly put: (agentId: string, state: ContactState, options: CallOptions) => Promise<Contact>
+}
+
+/** In the store: the ids of the contacts that the client accepted by itself. */
+const MARK = 'accepted/'
+
+/**
+ * Contacts that the client accepts by itself, so that the answer to a message can reach its sender. Each of them is marked in
+ * the store, until somebody sets the state of the contact.
+ */
+export class Acceptances {
+  readonly #calls: Calls
+  readonly #store: Store | undefined
+  /** Accepted as far as this process knows, so that not every message asks for the state of its recipient. */
+  readonly #accepted = new Set<string>()
+
+  constructor(calls: Calls, store: Store | undefined) {
+    this.#calls = calls
+    this.#store = store
+  }
+
+  /** Accepts an agent that has no state. Never changes a block. */
+  async accept(agentId: string, options: CallOptions): Promise<Acceptance> {
+    if (this.#accepted.has(agentId)) return 'already'
+    const state = await this.#stateOf(agentId, options)
+    if (state === 'blocked') return 'blocked'
+    if (state === undefined) {
+      // The mark comes first, because a process that is killed between the two must not leave a contact that is not listed.
+      await this.#store?.set(MARK + agentId, '')
+      await this.#calls.put(agentId, 'accepted', options)
+    }
+    this.#accepted.add(agentId)
+    return state === undefined ? 'accepted' : 'already'
+  }
+
+  /** Sets a state that somebody asked for. */
+  async set(agentId: string, state: ContactState, options: CallOptions): Promise<Contact> {
+    this.#accepted.delete(agentId)
+    const contact = await this.#calls.put(agentId, state, options)
+    await this.#store?.delete(MARK + agentId)
+    return contact
+  }
+
+  /** The ids of the contacts that the client accepted by itself and that are still accepted. */
+  async list(options: CallOptions): Promise<string[]> {
+    const marks = new Set((await this.#store?.keys(MARK))?.map((key) => key.slice(MARK.length)))
+    const ids: string[] = []
+    if (marks.size === 0) return ids
+    for await (const { agent_id, state } of this.#calls.contacts(options))
+      if (state === 'accepted' && marks.has(agent_id)) ids.push(agent_id)
+    return ids
+  }
+
+  async #stateOf(agentId: string, options: CallOptions): Promise<ContactEntry['state'] | undefined> {
+    // Contacts are sorted by id, and `after` need not exist: the shorter text is right before the id.
+    const page = await this.#calls.contacts({ ...options, after: agentId.slice(0, -1), pageSize: 1 }).page()
+    return page.items.find(({ agent_id }) => agent_id === agentId)?.state
+  }
+}

@@ -1,0 +1,75 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { jsonBody } from './body.ts'
+
+const cyclic: { self?: unknown } = {}
+cyclic.self = cyclic
+
+test.each<[string, unknown, string]>([
+  ['undefined', undefined, 'body is undefined'],
+  ['an undefined member', { items: [{}, {}, { price: undefined }] }, 'body.items[2].price is undefined'],
+  ['an undefined element', [1, undefined], 'body[1] is undefined'],
+  ['a hole in an array', new Array(2), 'body[0] is missing from a sparse array'],
+  ['NaN', { 'unit price': Number.NaN }, 'body["unit price"] is NaN'],
+  ['Infinity', [Number.NEGATIVE_INFINITY], 'body[0] is -Infinity'],
+  ['an integer of more than 53 bits', { id: 2 ** 53 }, 'body.id is an integer of more than 53 bits'],
+  ['such an integer in a JSON text', JSON.parse('{"id":-9007199254740993}'), 'body.id is an integer'],
+  ['a bigint', { n: 1n }, 'body.n is a bigint'],
+  ['a function', { f: () => 1 }, 'body.f is a function'],
+  ['a symbol', Symbol('s'), 'body is a symbol'],
+  ['a typed array', { bytes: new Uint8Array(2) }, 'body.bytes is a Uint8Array'],
+  ['an ArrayBuffer', new ArrayBuffer(2), 'body is a ArrayBuffer'],
+  ['a Map', { m: new Map() }, 'body.m is a Map'],
+  ['a Set', new Set(), 'body is a Set'],
+  ['a promise that was not awaited', { answer: Promise.resolve(1) }, 'body.answer is a Promise'],
+  ['an error', new Error('x'), 'body is a Error'],
+  ['a boxed number', Object(1), 'body is a Number'],
+  ['a lone surrogate', { text: '\ud800' }, 'body.text has a lone surrogate'],
+  ['a lone surrogate in a name', { '\udfff': 1 }, 'has a lone surrogate in its name'],
+  ['a __proto__ member', JSON.parse('{"a":{"__proto__":1}}'), 'body.a.__proto__ is not allowed'],
+  ['toJSON that gives undefined', { x: { toJSON: () => undefined } }, 'body.x has a toJSON that gives undefined'],
+  ['toJSON that gives NaN', { x: { toJSON: () => Number.NaN } }, 'body.x is NaN'],
+  ['an invalid date', { at: new Date(Number.NaN) }, 'body.at is an invalid date'],
+  ['an object that contains itself', cyclic, 'or contains itself'],
+  ['65 levels', JSON.parse(`${'['.repeat(65)}${']'.repeat(65)}`), 'nested more than 64 levels'],
+])('spec 2.5: a body with %s is refused, with the path of the member', (_, body, message) => {
+  expect(() => jsonBody(body)).toThrow(TypeError)
+  expect(() => jsonBody(body)).toThrow(message)
+})
+
+test.each<[string, unknown, unknown]>([
+  ['a date, as text', { at: new Date(0) }, { at: '1970-01-01T00:00:00.000Z' }],
+  ['what toJSON gives', new URL('https://x.example/'), 'https://x.example/'],
+  [
+    'an instance of a class',
+    new (class Order {
+      id = 1
+    })(),
+    { id: 1 },
+  ],
+  ['an object without a prototype', Object.assign(Object.create(null), { a: 1 }), { a: 1 }],
+  ['minus zero, as zero', [-0], [0]],
+  ['a large number with an exponent', 1e300, 1e300],
+  ['64 levels', JSON.parse(`${'['.repeat(64)}${']'.repeat(64)}`), JSON.parse(`${'['.repeat(64)}${']'.repeat(64)}`)],
+])('%s is carried', (_, body, expected) => {
+  expect(jsonBody(body)).toEqual(expected)
+})
+
+test('property: any value is refused, or is carried as JSON.stringify writes it', () => {
+  fc.assert(
+    fc.property(
+      fc.anything({ withSparseArray: true, withBigInt: true, withTypedArray: true, withDate: true }),
+      (value) => {
+        let body: unknown
+        try {
+          body = jsonBody(value)
+        } catch (error) {
+          expect(error).toBeInstanceOf(TypeError)
+          return
+        }
+        expect(JSON.stringify(body)).toBe(JSON.stringify(value))
+      },
+    ),
+    { numRuns: 2000 },
+  )
+})

@@ -1,0 +1,83 @@
+import { parseIJson } from '@svc/envelope/i-json.ts'
+import type { JsonObject, JsonValue } from '@svc/envelope/json-value.ts'
+
+/** As many levels as an envelope may have (spec 2.5). */
+const DEPTH_MAX = 64
+/** JSON writes larger numbers with an exponent, which no reader takes for an exact integer. */
+const EXPONENT_FROM = 1e21
+const PLAIN_NAME = /^[A-Za-z_$][\w$]*$/
+
+const encoder = new TextEncoder()
+
+/**
+ * The body as the recipient will read it: what `JSON.stringify` makes of it, so that a Date, for example, is text.
+ * `JSON.stringify` silently changes or drops what JSON cannot carry, such as NaN and undefined. All of that is refused.
+ * @throws TypeError with the path of the wrong member, e.g. `body.items[2].price`.
+ */
+export function jsonBody(body: unknown): JsonValue {
+  const value = copy(body, '', 'body', 0)
+  try {
+    return parseIJson(encoder.encode(JSON.stringify(value))).value
+  } catch (cause) {
+    throw new TypeError(`the body is not I-JSON: ${(cause as Error).message}`, { cause })
+  }
+}
+
+/** @param key the member's name, which `toJSON` gets. */
+function copy(given: unknown, key: string, path: string, depth: number): JsonValue {
+  const value = converted(given, key, path)
+  switch (typeof value) {
+    case 'string':
+      return value.isWellFormed() ? value : refuse(path, 'has a lone surrogate')
+    case 'number':
+      return finite(value, path)
+    case 'boolean':
+      return value
+    case 'object':
+      if (value === null) return null
+      if (depth === DEPTH_MAX) return refuse(path, `is nested more than ${DEPTH_MAX} levels deep, or contains itself`)
+      return Array.isArray(value) ? copyArray(value, path, depth + 1) : copyObject(value, path, depth + 1)
+    default:
+      return refuse(path, value === undefined ? 'is undefined' : `is a ${typeof value}`)
+  }
+}
+
+/** The result of `toJSON`, if the value has one. */
+function converted(value: unknown, key: string, path: string): unknown {
+  if (typeof value !== 'object' || value === null || !('toJSON' in value) || typeof value.toJSON !== 'function')
+    return value
+  if (value instanceof Date && Number.isNaN(value.getTime())) return refuse(path, 'is an invalid date')
+  const json: unknown = value.toJSON(key)
+  return json === undefined ? refuse(path, 'has a toJSON that gives undefined') : json
+}
+
+function finite(value: number, path: string): number {
+  if (!Number.isFinite(value)) return refuse(path, `is ${value}`)
+  if (Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(value) < EXPONENT_FROM)
+    return refuse(path, 'is an integer of more than 53 bits, whose last digits may be wrong: send it as text')
+  return value
+}
+
+function copyArray(values: readonly unknown[], path: string, depth: number): JsonValue[] {
+  return Array.from(values, (value, index) => {
+    const at = `${path}[${index}]`
+    return index in values ? copy(value, String(index), at, depth) : refuse(at, 'is missing from a sparse array')
+  })
+}
+
+function copyObject(value: object, path: string, depth: number): JsonObject {
+  const kind = Object.prototype.toString.call(value).slice('[object '.length, -1)
+  if (ArrayBuffer.isView(value) || kind !== 'Object') return refuse(path, `is a ${kind}`)
+  const copied: JsonObject = {}
+  for (const [name, member] of Object.entries(value)) {
+    const at = PLAIN_NAME.test(name) ? `${path}.${name}` : `${path}[${JSON.stringify(name)}]`
+    if (!name.isWellFormed()) return refuse(at, 'has a lone surrogate in its name')
+    if (name === '__proto__') return refuse(at, 'is not allowed as a name')
+    copied[name] = copy(member, name, at, depth)
+  }
+  return copied
+}
+
+function refuse(path: string, problem: string): never {
+  throw new TypeError(`${path} ${problem}: JSON cannot carry it`)
+}

@@ -1,0 +1,71 @@
+/** A store in a folder, for Node. Not part of the main entry, so that a browser page does not load Node's modules. */
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { StoreError } from '../errors.ts'
+import { reasonOf, writeDurablyLater } from './durable-file.ts'
+import { lockFolder } from './folder-lock.ts'
+import type { Store } from './store.ts'
+
+/** A store whose folder is locked until the store is disposed or the process ends, however it ends. */
+export interface FileStore extends Store, Disposable {
+  readonly folder: string
+}
+
+const KEY = /^[A-Za-z0-9_-][A-Za-z0-9_.-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*$/
+const MAX_KEY_LENGTH = 200
+/** Written by `lockFolder`, and left by an interrupted write. */
+const LOCK = 'locked'
+const UNFINISHED = '.new'
+
+/**
+ * Keeps each value in a file of its own, which only the owner of the process can read. A value is on the disk when `set`
+ * resolves, and is replaced as a whole, whatever is killed when. One process at a time uses a folder.
+ * @throws StoreError if another process uses the folder, or the folder is not writable.
+ */
+export function createFileStore(folder: string): FileStore {
+  const lock = lockFolder(folder)
+  for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' }))
+    if (name.endsWith(UNFINISHED)) rmSync(join(folder, name), { force: true })
+  const pathOf = (key: string): string => join(folder, fileOf(key))
+  return {
+    folder,
+    async get(key) {
+      try {
+        return readFileSync(pathOf(key), 'utf8')
+      } catch (cause) {
+        if (isMissing(cause)) return undefined
+        throw new StoreError(`${pathOf(key)} cannot be read: ${reasonOf(cause)}`, { cause })
+      }
+    },
+    set: async (key, value) => writeDurablyLater(pathOf(key), value),
+    async delete(key) {
+      rmSync(pathOf(key), { force: true })
+    },
+    async keys(prefix) {
+      return list(folder).filter((key) => key.startsWith(prefix))
+    },
+    [Symbol.dispose]: () => lock[Symbol.dispose](),
+  }
+}
+
+/** Capital letters are written as `+a`, because some file systems do not tell them from small ones. */
+function fileOf(key: string): string {
+  const isValid = KEY.test(key) && key.length <= MAX_KEY_LENGTH && !key.endsWith(UNFINISHED)
+  if (!isValid || key.split('/', 1)[0]?.startsWith(LOCK)) throw new TypeError(`${key} cannot be a key of a store`)
+  return key.replace(/[A-Z]/g, (letter) => `+${letter.toLowerCase()}`)
+}
+
+function list(folder: string): string[] {
+  const keys: string[] = []
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true, encoding: 'utf8' })) {
+    if (!entry.isFile() || entry.name.endsWith(UNFINISHED)) continue
+    const path = join(entry.parentPath, entry.name).slice(join(folder, '/').length)
+    const key = path.replaceAll('\\', '/').replace(/\+([a-z])/g, (_, letter: string) => letter.toUpperCase())
+    if (KEY.test(key) && !key.startsWith(LOCK)) keys.push(key)
+  }
+  return keys
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')
+}
