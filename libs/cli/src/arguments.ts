@@ -4,7 +4,7 @@ import { InvalidArgumentError } from 'commander'
 /** Parses an argument that becomes part of a path. Refuses texts that would change the path. */
 export function nameOrId(text: string): string {
   if (!['', '.', '..'].includes(text)) return text
-  throw new InvalidArgumentError('It must be a name or an id.')
+  throw new InvalidArgumentError('It must be a name, an address or an id.')
 }
 
 /** `nameOrId` for an argument that may be repeated. */

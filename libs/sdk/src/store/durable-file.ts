@@ -7,21 +7,20 @@ const FOLDER_OF_OWNER = 0o700
 
 /**
  * Writes a file atomically, even if the process is killed or the machine loses power. The file is on the disk when this
- * returns. Only one process may write a path at a time.
+ * returns. Only one process may write a path at a time, unless each has a file of its own for the `unfinished` text.
  * @throws StoreError if the file cannot be written, e.g. because the disk is full.
  */
-export function writeDurably(path: string, text: string): void {
+export function writeDurably(path: string, text: string, unfinished = `${path}.new`): void {
   try {
-    write(path, text)
+    write(path, text, unfinished)
   } catch (cause) {
     throw new StoreError(`${path} cannot be written: ${reasonOf(cause)}`, { cause })
   }
 }
 
-function write(path: string, text: string): void {
+function write(path: string, text: string, unfinished: string): void {
   const folder = dirname(path)
   makeFolder(folder)
-  const unfinished = `${path}.new`
   const file = openSync(unfinished, 'w', OWNER_ALONE)
   try {
     // Unlike writeSync, fails if the disk takes only a part.

@@ -16,6 +16,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 describe.each<[string, () => Store]>([
   ['memory', createMemoryStore],
   ['file', () => createFileStore(folder)],
+  ['shared file', () => createFileStore(join(folder, 'deep/er'), { shared: true })],
 ])('a %s store', (_, create) => {
   test('keeps, replaces, lists and deletes values', async () => {
     const store = create()
@@ -77,6 +78,14 @@ describe('a file store', () => {
     await store.set('place', 'old')
     writeFileSync(join(folder, 'place.new'), 'ne')
     expect([await store.get('place'), await store.keys('')]).toEqual(['old', ['place']])
+  })
+
+  test('that is shared is used by several processes at the same time', async () => {
+    const [one, two] = [createFileStore(folder, { shared: true }), createFileStore(folder, { shared: true })]
+    expect(await one.keys('')).toEqual([])
+    await one.set('pin/alice', 'one')
+    await two.set('pin/alice', 'two')
+    expect([await one.get('pin/alice'), await two.keys('pin/')]).toEqual(['two', ['pin/alice']])
   })
 
   test('is free again after its process was killed', async () => {

@@ -9,18 +9,8 @@ import { stateFolder } from '../../files/places.ts'
 import { readSecretFile } from '../../files/secret-file.ts'
 import { type Io, UsageError } from '../../io.ts'
 import type { Work, WorkOptions } from '../../listen/work.ts'
-import { messageLine, shortened, shortId } from '../../output/format.ts'
-import { type Reader, type ReadingOptions, SEALED } from '../../output/message-list.ts'
-import {
-  addVerifyOption,
-  type KnownSenders,
-  learnSenders,
-  readAnywhere,
-  readingJson,
-  readingText,
-  verdictLine,
-} from '../../output/received.ts'
-import type { Line } from '../../output/style.ts'
+import { type ReadingOptions, showInList } from '../../output/message-list.ts'
+import { addVerifyOption, type Expected, findExpected, type Reader, readAnywhere } from '../../output/received.ts'
 
 interface ListenOptions extends ReadingOptions {
   readonly after?: number
@@ -38,8 +28,6 @@ interface ListenOptions extends ReadingOptions {
   readonly deadLetters?: string
 }
 
-/** At most this many characters of a body are shown. svc read shows all. */
-const PREVIEW_CHARACTERS = 300
 const LANES: readonly Event['kind'][] = ['inbox', 'requests', 'board']
 /** Without requests and posts: a stranger can send a request, and can make this agent a reader of its own board. */
 const DEFAULT_LANES: readonly Event['kind'][] = ['inbox']
@@ -108,23 +96,19 @@ Examples:
   addVerifyOption(command).action(async (options: ListenOptions, command: Command) => {
     const context = contextOf(io, command)
     const client = context.agent()
-    const senders = await learnSenders(context, client, options.verify)
+    const { signal } = context
+    const reader = { client, expected: await findExpected(context, client, options.verify), signal }
     if (options.exec !== undefined || options.forward !== undefined) {
-      await handle(context, client, senders, options)
+      await handle(context, reader, options)
       return
     }
-    const after = options.after ?? (await client.latestCursor({ signal: context.signal }))
+    const after = options.after ?? (await client.latestCursor({ signal }))
     if (options.after === undefined) context.out.note(`listening after cursor ${after}`)
-    await context.out.list(() => watch(context, client, senders, { ...options, after }))
+    await context.out.list(() => watch(context, reader, { ...options, after }))
   })
 }
 
-async function watch(
-  context: Context,
-  client: AgentClient,
-  senders: KnownSenders,
-  options: ListenOptions & { after: number },
-): Promise<void> {
+async function watch(context: Context, reader: Reader, options: ListenOptions & { after: number }): Promise<void> {
   const { signal, out } = context
   let { after } = options
   let left = options.count ?? Number.POSITIVE_INFINITY
@@ -137,9 +121,12 @@ async function watch(
   }
   for (;;) {
     try {
-      for await (const event of client.stream({ after, signal, onRetry, onCursor })) {
+      for await (const event of reader.client.stream({ after, signal, onRetry, onCursor })) {
         after = event.cursor
-        await show(context, { client, senders }, event, options)
+        const { message } = event
+        const prefix = `${String(event.cursor).padStart(6)}  `
+        const read = () => readAnywhere(reader, message)
+        await showInList(context, reader, { document: event, message, prefix, read }, options)
         left -= 1
         if (left === 0) return
       }
@@ -150,28 +137,6 @@ async function watch(
       after = error.earliest - 1
     }
   }
-}
-
-async function show(
-  { out }: Context,
-  { client, senders }: Reader,
-  event: Event,
-  { open = false, verify }: ReadingOptions,
-): Promise<void> {
-  const { cursor, message } = event
-  const { from, id } = message.envelope
-  const head = `${String(cursor).padStart(6)}  ${messageLine(message, senders.nameOf(from) ?? shortId(from))}`
-  const line: Line = { text: head, style: 'strong' }
-  if ('body_enc' in message.envelope && !open) {
-    out.print(event, [line, SEALED], id)
-    return
-  }
-  const reading = await readAnywhere(client, message, true)
-  const isChecked = open || verify.length > 0
-  const document = isChecked ? { ...event, opened: readingJson(reading) } : event
-  const preview = 'error' in reading ? [] : out.quote(shortened(readingText(reading), PREVIEW_CHARACTERS))
-  const checked = 'error' in reading || isChecked ? [verdictLine(reading)] : []
-  out.print(document, [line, ...checked, ...preview], id)
 }
 
 /** `--exec` and `--forward`. Loads here the modules that only they need. */
