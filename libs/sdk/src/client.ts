@@ -24,6 +24,7 @@ import type {
   WebhookState,
 } from '@svc/contracts/resources.ts'
 import { agentIdOf, isAgentId } from '@svc/svc1/agent-id.ts'
+import { derivedId } from '@svc/svc1/derived-id.ts'
 import { formatPublicKey } from '@svc/svc1/public-key.ts'
 import { type Acceptance, Acceptances } from './contacts/acceptances.ts'
 import { AnswerError, ApiError, VerificationError } from './errors.ts'
@@ -61,7 +62,10 @@ import { jsonBody } from './messages/body.ts'
 import { composeEnvelope, type Draft } from './messages/compose.ts'
 import { assertAddressedTo, type Opened, openReceived } from './messages/open.ts'
 import { type KnownAgent, People, publicKeyOf } from './messages/people.ts'
+import type { AnswerWatch, RequestOptions } from './messages/requests.ts'
+import type { ConsumerDeps, ProcessOptions } from './process/consumer.ts'
 import { type RegisterOptions, register } from './register.ts'
+import { createMemoryStore, type Store } from './store/store.ts'
 
 const DEFAULT_TIMEOUT_MS = 10_000
 const SIGNATURE_VERSION = 'SVC1'
@@ -83,6 +87,11 @@ export class AgentClient {
   readonly #call: Transport
   readonly #transport: TransportOptions
   readonly #clock: Clock
+  readonly #store: Store | undefined
+  readonly #warn: (message: string) => void
+  readonly #hooks: Pick<StreamOptions, 'onRetry' | 'onDisconnect' | 'onReconnect'>
+  /** Only while a request waits. */
+  #answers: AnswerWatch | undefined
   readonly #people: People
   readonly #acceptances: Acceptances
   #authority: Promise<string> | string | undefined
@@ -90,9 +99,12 @@ export class AgentClient {
 
   constructor(options: ClientOptions, runtime: Partial<ClientRuntime> = {}) {
     this.key = options.key
+    this.#store = options.store
+    this.#warn = options.warn ?? ((message) => console.warn(message))
+    this.#hooks = { onRetry: options.onRetry, onDisconnect: options.onDisconnect, onReconnect: options.onReconnect }
     this.#authority = options.authority
     this.#name = options.name
-    this.#clock = createClock(runtime.nowMs ?? Date.now, options.warn ?? ((message) => console.warn(message)))
+    this.#clock = createClock(runtime.nowMs ?? Date.now, this.#warn)
     this.#people = new People({
       store: options.store,
       ask: (name, signal) => this.#askFor(name, signal),
@@ -114,6 +126,7 @@ export class AgentClient {
       clock: this.#clock,
       retry: { ...DEFAULT_RETRY, ...options.retry },
       timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+      onRetry: options.onRetry,
       fetch: options.fetch ?? ((...request) => fetch(...request)),
       nowMs: runtime.nowMs ?? Date.now,
       sleep: runtime.sleep ?? sleep,
@@ -316,6 +329,38 @@ export class AgentClient {
   }
 
   /**
+   * Sends a `request`, and resolves with the verified `response` of the recipient that names it. The answer is then
+   * acknowledged. Accepts the recipient as a contact first, so that its answer reaches the inbox (one unit the first time).
+   * After the timeout an answer can still come: it stays in the inbox, unacknowledged. With a `key` the call is safe to repeat.
+   * @throws RequestFailed if the answer is an `error`. @throws RequestTimeout.
+   */
+  async request(to: string, body: unknown, options: RequestOptions = {}): Promise<Received> {
+    const { seal = false, acceptReplies = true, key, ttl, threadId, replyTo } = options
+    if (to.startsWith(BOARD_PREFIX)) throw new TypeError('a board does not answer: send the request to an agent')
+    const { secretKey } = this.#signer()
+    const { sendRequest, AnswerWatch } = await import('./messages/requests.ts')
+    this.#answers ??= new AnswerWatch({
+      stream: (rest) => this.stream(rest),
+      events: (rest) => this.events(rest),
+      sleep: this.#transport.sleep,
+    })
+    const draft = { to, body: jsonBody(body), type: 'request' as const, ttl, threadId, replyTo }
+    const sender = typeof seal === 'string' ? seal : to
+    const deps = {
+      compose: (id: string | undefined, call: CallOptions) => this.compose({ ...draft, id }, { seal, ...call }),
+      accept: async (call: CallOptions) => acceptReplies && this.acceptReplies(to, call),
+      post: (envelope: Envelope, call: CallOptions) => this.post(envelope, call),
+      latestCursor: (call: CallOptions) => this.latestCursor(call),
+      open: (message: Message, call: CallOptions) => this.openMessage(message, { sender, ...call }),
+      ack: (id: string, call: CallOptions) => this.ack(id, call),
+      watch: this.#answers,
+      store: this.#store,
+      warn: this.#warn,
+    }
+    return sendRequest(deps, key === undefined ? undefined : derivedId(secretKey, 'request', key), options)
+  }
+
+  /**
    * Builds a signed or a sealed envelope. Sends no message. `seal: true` looks up the key of the recipient's name. A board
    * has no key, so a sealed post must be sealed for a `pubkey`. Asks the service for nothing that the client knows already:
    * with `name` and `authority` in its options, and without `seal: true`, it sends no request.
@@ -410,7 +455,35 @@ export class AgentClient {
       open: createStreamOpener(this.#transport),
       latestCursor: (call: CallOptions) => this.latestCursor(call),
     }
-    return readEventStream(deps, options)
+    return readEventStream(deps, { ...this.#hooks, ...withoutUndefined(options) })
+  }
+
+  /**
+   * Handles the messages of this agent, and sends what `handle` returns as the answer. Every step is in the store before the
+   * next one begins, so each message is handled at least once, and each answer is sent exactly once, whatever is killed when.
+   * An answer that meets a limit or an outage waits, and the others go on. Runs until the signal aborts, and then resolves.
+   * @throws what `stream` throws if the service cannot be reached from the start, ApiError if nothing can succeed any more
+   * (`signer_revoked`), and StoreError.
+   */
+  async process(options: ProcessOptions): Promise<void> {
+    const { agentId, secretKey } = this.#signer()
+    const { Consumer } = await import('./process/consumer.ts')
+    const deps: ConsumerDeps = {
+      stream: (rest) => this.stream(rest),
+      latestCursor: (rest) => this.latestCursor(rest),
+      openMessage: (message, rest) => this.openMessage(message, rest),
+      compose: (draft, rest) => this.compose(draft, rest),
+      post: (envelope, rest) => this.post(envelope, rest),
+      ack: (id, rest) => this.ack(id, rest),
+      acceptReplies: (who, rest) => this.acceptReplies(who, rest),
+      sealFor: (message) => this.#sealFor(message),
+      answerId: (id) => derivedId(secretKey, 'answer', id),
+      owner: async (rest) => ({ agentId, authority: await this.authority(rest) }),
+      sleep: this.#transport.sleep,
+      random: this.#transport.random,
+      warn: this.#warn,
+    }
+    await Consumer.run(deps, options, options.store ?? this.#store ?? createMemoryStore())
   }
 
   // ---- boards
@@ -676,6 +749,11 @@ export class AgentClient {
       start,
     )
   }
+}
+
+/** So that an option that is undefined does not replace a default. */
+function withoutUndefined<T extends object>(options: T): T {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T
 }
 
 function idIn(from: string): string | undefined {

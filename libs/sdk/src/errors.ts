@@ -111,6 +111,18 @@ export class VerificationError extends Error {
   }
 }
 
+/** No answer to a request came in time. The request was perhaps sent, and its answer can still come: it will be in the inbox. */
+export class RequestTimeout extends Error {
+  override name = 'RequestTimeout'
+  /** The id of the request. Undefined if it was not composed yet. */
+  readonly messageId: string | undefined
+
+  constructor(messageId: string | undefined, timeoutMs: number) {
+    super(`no answer within ${timeoutMs} ms to ${messageId === undefined ? 'a request' : `the request ${messageId}`}`)
+    this.messageId = messageId
+  }
+}
+
 /** A store cannot be read or written, or another process uses it. */
 export class StoreError extends Error {
   override name = 'StoreError'

@@ -39,7 +39,15 @@ export type { SolveProgress } from '@svc/svc1/pow.ts'
 export { AgentClient } from './client.ts'
 export type { Acceptance } from './contacts/acceptances.ts'
 export type { UnknownErrorCode, VerificationFailure } from './errors.ts'
-export { AnswerError, ApiError, EventGapError, NetworkError, StoreError, VerificationError } from './errors.ts'
+export {
+  AnswerError,
+  ApiError,
+  EventGapError,
+  NetworkError,
+  RequestTimeout,
+  StoreError,
+  VerificationError,
+} from './errors.ts'
 export type { EventGap, EventListing, EventOptions, EventPage, LogEnds } from './events/event-listing.ts'
 export type { StreamOptions } from './events/event-stream.ts'
 export type { Listing, Page } from './http/listing.ts'
@@ -59,9 +67,12 @@ export type { RetryPolicy } from './http/retry.ts'
 export type { AgentKey } from './keys.ts'
 export { formatKey, generateKey, keyFromSeed, parseKey, seedOf } from './keys.ts'
 export type { Received } from './messages/answer.ts'
+export { ErrorAnswer, RequestFailed } from './messages/answer.ts'
 export type { Draft } from './messages/compose.ts'
 export type { Opened } from './messages/open.ts'
 export type { KnownAgent } from './messages/people.ts'
+export type { RequestOptions } from './messages/requests.ts'
+export type { DeadLetter, HandlerContext, ProcessOptions } from './process/consumer.ts'
 export type { RegisterOptions } from './register.ts'
 export type { Store } from './store/store.ts'
 export { createMemoryStore } from './store/store.ts'

@@ -122,6 +122,10 @@ export async function startFakeService(options: FakeOptions = {}): Promise<FakeS
     }
     try {
       if (fault?.kind === 'refuse') throw new ServiceError(fault.code, fault)
+      if (seen.target.startsWith('/v2/stream')) {
+        stream(seen, response)
+        return
+      }
       if (fault?.kind === 'double') attempt(() => handle(seen, body))
       const { status = 200, value, headers } = handle(seen, body)
       if (fault?.kind === 'lose') request.socket.destroy()
@@ -147,6 +151,27 @@ export async function startFakeService(options: FakeOptions = {}): Promise<FakeS
       throw new ServiceError('unsupported_media_type')
     const body = bytes.length > 0 ? (JSON.parse(bytes.toString()) as Record<string, unknown>) : {}
     return api.answer({ method: seen.method, url, body }, signer)
+  }
+
+  /** A live stream (spec 9.5): what is after the cursor, then what arrives. */
+  function stream(seen: SeenRequest, response: ServerResponse): void {
+    const account = authenticate(seen, Buffer.alloc(0), false) ?? refuse('unauthenticated')
+    let cursor = Number(new URL(seen.target, 'http://fake').searchParams.get('after') ?? 0)
+    response.writeHead(200, {
+      'content-type': 'text/event-stream',
+      'x-svc-earliest-cursor': account.events[0]?.cursor ?? account.cursor + 1,
+    })
+    response.write(': hello\n\n')
+    const send = (): void => {
+      for (const event of account.events.filter((event) => event.cursor > cursor)) {
+        cursor = event.cursor
+        response.write(`event: message\nid: ${cursor}\ndata: ${JSON.stringify(event)}\n\n`)
+      }
+    }
+    send()
+    response.write(`event: cursor\nid: ${cursor}\ndata: {"cursor":${cursor}}\n\n`)
+    const timer = setInterval(send, 5)
+    response.on('close', () => clearInterval(timer))
   }
 
   /** The checks of spec 3.5, in the order of the spec. */

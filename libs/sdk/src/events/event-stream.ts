@@ -24,6 +24,10 @@ export interface StreamOptions extends CallOptions {
   readonly onOpen?: ((ends: LogEnds) => void) | undefined
   /** Called before the wait for a reconnect, with the failure that caused it. */
   readonly onRetry?: ((failure: unknown, delayMs: number) => void) | undefined
+  /** Called when an open connection has ended, with the failure if it broke. The service ends each one at some time. */
+  readonly onDisconnect?: ((failure: unknown) => void) | undefined
+  /** Called when a connection opens after an earlier one has ended. */
+  readonly onReconnect?: (() => void) | undefined
   /** A connection that is silent for this long counts as dead. Default 60,000. The service is silent for at most 15 s. */
   readonly silenceMs?: number | undefined
 }
@@ -59,6 +63,7 @@ export async function* readEventStream(
   // `after: 0` requests whatever is kept, so a stream from 0 has no gap before its first frame.
   let isResuming = cursor > 0
   let hasConnected = false
+  let isConnected = false
   let failures = 0
   let corrections = 0
   for (;;) {
@@ -76,7 +81,9 @@ export async function* readEventStream(
       const ends = endsOf(response.headers)
       const { earliest } = ends
       if (isResuming && earliest !== undefined && earliest > cursor + 1) throw new EventGapError(cursor, earliest)
+      if (hasConnected) options.onReconnect?.()
       hasConnected = true
+      isConnected = true
       options.onOpen?.(ends)
       corrections = 0
       for await (const frame of readFrames(response, connection, options.silenceMs ?? DEFAULT_SILENCE_MS)) {
@@ -90,11 +97,15 @@ export async function* readEventStream(
           yield frame.event
         }
       }
+      isConnected = false
+      options.onDisconnect?.(undefined)
       // Servers end every stream at some time, so this is not a failure.
       if (deps.nowMs() - openedMs > SHORT_MS) continue
       failure = new NetworkError('the stream ended right after it began')
     } catch (thrown) {
       signal?.throwIfAborted()
+      if (isConnected) options.onDisconnect?.(thrown)
+      isConnected = false
       failure = thrown
     } finally {
       // Also runs if the reader has left the loop.

@@ -30,6 +30,12 @@ export interface ClientOptions {
   readonly timeoutMs?: number
   /** Replaces the platform's `fetch`, for a proxy or a test. It gets `method`, `headers`, `body`, `signal` and `redirect: 'manual'`. */
   readonly fetch?: typeof fetch
+  /** Called before the wait for a further request of a call or a stream, with the failure that caused it. */
+  readonly onRetry?: (failure: unknown, delayMs: number) => void
+  /** Called when the connection of a stream has ended, with the failure if it broke. */
+  readonly onDisconnect?: (failure: unknown) => void
+  /** Called when a stream is connected again. */
+  readonly onReconnect?: () => void
   /** Told what a person should know, such as a wrong clock of this machine. Default: `console.warn`. */
   readonly warn?: (message: string) => void
 }

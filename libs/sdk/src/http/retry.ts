@@ -28,7 +28,7 @@ export function isTransientStatus(status: number | undefined): boolean {
 }
 
 /** These last until midnight UTC, so a retry does not help. */
-const BUDGET_CODES: readonly string[] = [
+export const BUDGET_CODES: readonly string[] = [
   'budget_exhausted',
   'hard_limit_reached',
   'introduction_limit_reached',

@@ -46,6 +46,7 @@ export interface TransportOptions {
   /** The timeout for one request and its answer. */
   readonly timeoutMs: number
   readonly fetch: typeof fetch
+  readonly onRetry: ((failure: unknown, delayMs: number) => void) | undefined
   /** Epoch milliseconds by this machine's clock. */
   readonly nowMs: () => number
   readonly sleep: (ms: number, signal: AbortSignal | undefined) => Promise<void>
@@ -94,6 +95,7 @@ export function createTransport(options: TransportOptions): Transport {
         const delayMs = mayRepeat ? delayBeforeRetry(failure, attempts, retry, random) : undefined
         if (delayMs === undefined) throw failure
         outcomeUnknown ||= isUnknownOutcome(failure)
+        options.onRetry?.(failure, delayMs)
         await sleep(delayMs, signal)
       }
     }

@@ -15,6 +15,27 @@ export interface Received extends Opened {
   readonly message: Message
 }
 
+/** Returned by a handler of `process`, it is sent as an envelope of the type `error`: the request failed. */
+export class ErrorAnswer {
+  readonly body: unknown
+
+  /** @param body any JSON value. */
+  constructor(body: unknown) {
+    this.body = body
+  }
+}
+
+/** The answer to a request is an envelope of the type `error`: the recipient says that the request failed. */
+export class RequestFailed extends Error {
+  override name = 'RequestFailed'
+  readonly reply: Received
+
+  constructor(reply: Received) {
+    super(`the request ${reply.message.envelope.reply_to} failed, says ${reply.message.envelope.from}`)
+    this.reply = reply
+  }
+}
+
 export function receivedOf(message: Message, opened: Opened): Received {
   const { id, type, thread_id } = message.envelope
   return { ...opened, id, type, threadId: thread_id ?? id, message }

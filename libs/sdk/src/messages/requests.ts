@@ -1,0 +1,252 @@
+/** `AgentClient.request`: sends a request, and waits for its answer. */
+import type { Envelope, Event, Message } from '@svc/contracts/resources.ts'
+import type { EnvelopeType } from '@svc/envelope/envelope.ts'
+import { ApiError, EventGapError, RequestTimeout, VerificationError } from '../errors.ts'
+import type { StreamOptions } from '../events/event-stream.ts'
+import type { CallOptions } from '../http/options.ts'
+import { linkAbort, untilAborted } from '../http/waiting.ts'
+import type { Store } from '../store/store.ts'
+import { type Received, RequestFailed } from './answer.ts'
+
+export interface RequestOptions extends CallOptions {
+  /** How long to wait for the answer, from the call. Default 60,000. */
+  readonly timeoutMs?: number | undefined
+  /** See `ComposeOptions`. */
+  readonly seal?: boolean | string | undefined
+  /** Accept the recipient as a contact first, so that its answers reach the inbox. One unit the first time. Default true. */
+  readonly acceptReplies?: boolean | undefined
+  /**
+   * Names the request among all requests of this agent, e.g. `order 17`. A repeat with the same key, also by a later process,
+   * is the same message: it is accepted and charged once, and finds an answer that has arrived meanwhile. The client's `store`
+   * keeps the envelope until the answer was returned.
+   */
+  readonly key?: string | undefined
+  /** See `Draft`. */
+  readonly ttl?: number | undefined
+  readonly threadId?: string | undefined
+  readonly replyTo?: string | undefined
+}
+
+/** The calls of a client that a request needs. */
+interface RequestDeps {
+  /** @param id undefined: a random one. */
+  readonly compose: (id: string | undefined, options: CallOptions) => Promise<Envelope>
+  /** Accepts the recipient as a contact, if the caller wants it. */
+  readonly accept: (options: CallOptions) => Promise<unknown>
+  readonly post: (envelope: Envelope, options: CallOptions) => Promise<{ duplicate: boolean }>
+  readonly latestCursor: (options: CallOptions) => Promise<number>
+  /** Opens a message that must be from the recipient. */
+  readonly open: (message: Message, options: CallOptions) => Promise<Received>
+  readonly ack: (id: string, options: CallOptions) => Promise<unknown>
+  readonly watch: AnswerWatch
+  readonly store: Store | undefined
+  readonly warn: (message: string) => void
+}
+
+/** In the store: the envelope, and the cursor after which its answer comes. */
+interface Kept {
+  readonly cursor: number
+  readonly envelope: Envelope
+}
+
+const KEPT = 'requests/'
+const ANSWERS: readonly EnvelopeType[] = ['response', 'error']
+const DEFAULT_TIMEOUT_MS = 60_000
+/** A timer of more milliseconds ends at once. */
+const LONGEST_MS = 2 ** 31 - 1
+const POLL_MS = 1_000
+
+/** @param id derived from the caller's key. Undefined: the request is not repeated. */
+export async function sendRequest(
+  deps: RequestDeps,
+  id: string | undefined,
+  { timeoutMs = DEFAULT_TIMEOUT_MS, signal }: RequestOptions,
+): Promise<Received> {
+  const limit = new AbortController()
+  const unlink = linkAbort(signal, () => limit.abort(signal?.reason))
+  let sent = id
+  const call = { signal: limit.signal }
+  const timer = setTimeout(() => limit.abort(new RequestTimeout(sent, timeoutMs)), Math.min(timeoutMs, LONGEST_MS))
+  let reply: Received
+  try {
+    reply = await untilAborted(exchange(), limit.signal)
+  } finally {
+    clearTimeout(timer)
+    unlink()
+    limit.abort(new Error('the request has ended'))
+  }
+  await deps.ack(reply.id, { signal }).catch((error: unknown) => {
+    // The answer is here, and must not be lost for an acknowledgement.
+    if (!isCode(error, 'not_found'))
+      deps.warn(`the answer ${reply.id} was not acknowledged: ${(error as Error).message}`)
+  })
+  if (id !== undefined) await deps.store?.delete(KEPT + id)
+  if (reply.type === 'error') throw new RequestFailed(reply)
+  return reply
+
+  async function exchange(): Promise<Received> {
+    const { envelope, cursor, isRepeat } = await prepare(deps, id, call)
+    sent = envelope.id
+    // Before the request, so that no answer is faster.
+    await deps.accept(call)
+    const answer = deps.watch.wait(envelope.id, cursor, limit.signal, (message) => openAnswer(deps, message, call))
+    // Awaited only after the post, so it must not count as unhandled if the post fails.
+    answer.catch(() => undefined)
+    const isSent = await deliver(deps, { envelope, cursor }, id, call)
+    // The answer to a request that an earlier call has sent can be in the history. Without its cursor, all of it is read.
+    if (isSent || isRepeat) await deps.watch.search(isRepeat ? cursor : 0, limit.signal)
+    return answer
+  }
+}
+
+/** The kept envelope of an earlier call with this id, or a new one. */
+async function prepare(
+  deps: RequestDeps,
+  id: string | undefined,
+  call: CallOptions,
+): Promise<Kept & { isRepeat: boolean }> {
+  const text = id === undefined ? undefined : await deps.store?.get(KEPT + id)
+  if (text !== undefined) return { ...(JSON.parse(text) as Kept), isRepeat: true }
+  const envelope = await deps.compose(id, call)
+  // Before the request is sent, so the answer comes after this cursor.
+  const cursor = deps.watch.cursor ?? (await deps.latestCursor(call))
+  await keep(deps, id, { cursor, envelope })
+  return { envelope, cursor, isRepeat: false }
+}
+
+/** Before the envelope is posted. */
+async function keep({ store }: RequestDeps, id: string | undefined, kept: Kept): Promise<void> {
+  if (id !== undefined) await store?.set(KEPT + id, JSON.stringify(kept))
+}
+
+/** Posts the envelope. @returns whether an earlier call had sent it. */
+async function deliver(
+  deps: RequestDeps,
+  { envelope, cursor }: Kept,
+  id: string | undefined,
+  call: CallOptions,
+): Promise<boolean> {
+  const post = async (envelope: Envelope): Promise<boolean> => (await deps.post(envelope, call)).duplicate
+  try {
+    return await post(envelope).catch(async (error: unknown) => {
+      if (!isCode(error, 'envelope_timestamp_out_of_range') && !isCode(error, 'expired')) throw error
+      // A repeat of an accepted envelope is never refused (spec 7.4), so this one was never accepted.
+      const anew = await deps.compose(envelope.id, call)
+      await keep(deps, id, { cursor, envelope: anew })
+      return post(anew)
+    })
+  } catch (error) {
+    // Only this agent can make the id, so it sent the request with another envelope, which was not kept.
+    if (id !== undefined && isCode(error, 'id_conflict')) return true
+    throw error
+  }
+}
+
+/** The answer, if the message is one from the recipient. */
+async function openAnswer(deps: RequestDeps, message: Message, call: CallOptions): Promise<Received | undefined> {
+  if (!ANSWERS.includes(message.envelope.type)) return undefined
+  try {
+    return await deps.open(message, call)
+  } catch (error) {
+    // Of somebody else, or forged: no answer. It stays in the inbox.
+    if (error instanceof VerificationError && error.reason !== 'key_changed') return undefined
+    throw error
+  }
+}
+
+interface Waiting {
+  readonly check: (message: Message) => Promise<Received | undefined>
+  readonly resolve: (answer: Received) => void
+  readonly reject: (failure: unknown) => void
+}
+
+interface WatchDeps {
+  readonly stream: (options: StreamOptions) => AsyncIterable<Event>
+  readonly events: (options: { after: number; signal: AbortSignal }) => AsyncIterable<Event>
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
+}
+
+/** One stream for all requests of a client that wait, since an agent may have only two. It is open only while one waits. */
+export class AnswerWatch {
+  readonly #deps: WatchDeps
+  readonly #waiting = new Map<string, Waiting>()
+  #open: { cursor: number; readonly stop: AbortController } | undefined
+
+  constructor(deps: WatchDeps) {
+    this.#deps = deps
+  }
+
+  /** The place of the stream, if it is open. */
+  get cursor(): number | undefined {
+    return this.#open?.cursor
+  }
+
+  /** Resolves with the first message that names the request in `reply_to` and that `check` takes. */
+  wait(id: string, cursor: number, signal: AbortSignal, check: Waiting['check']): Promise<Received> {
+    const answer = new Promise<Received>((resolve, reject) => {
+      this.#waiting.set(id, { check, resolve, reject })
+    })
+    if (this.#open === undefined) void this.#follow(cursor)
+    return untilAborted(answer, signal).finally(() => {
+      this.#waiting.delete(id)
+      if (this.#waiting.size === 0) this.#open?.stop.abort()
+    })
+  }
+
+  /** Looks for answers in the events after a cursor. */
+  async search(after: number, signal: AbortSignal): Promise<void> {
+    for await (const event of this.#deps.events({ after, signal })) await this.#meet(event)
+  }
+
+  async #follow(from: number): Promise<void> {
+    const open = { cursor: from, stop: new AbortController() }
+    this.#open = open
+    try {
+      for (;;) await this.#read(open)
+    } catch (error) {
+      this.#open = undefined
+      // A request that began while the stream was closing needs another one.
+      if (!open.stop.signal.aborted) for (const { reject } of this.#waiting.values()) reject(error)
+      else if (this.#waiting.size > 0) void this.#follow(open.cursor)
+    }
+  }
+
+  async #read(open: { cursor: number; readonly stop: AbortController }): Promise<void> {
+    const { signal } = open.stop
+    const onCursor = (cursor: number): void => {
+      open.cursor = cursor
+    }
+    try {
+      for await (const event of this.#deps.stream({ after: open.cursor, signal, onCursor })) {
+        open.cursor = event.cursor
+        await this.#meet(event)
+      }
+    } catch (error) {
+      signal.throwIfAborted()
+      if (error instanceof EventGapError) open.cursor = error.earliest - 1
+      else if (isCode(error, 'stream_limit')) await this.#poll(open.cursor, signal)
+      else throw error
+    }
+  }
+
+  /** Reads the history once, after a wait: other programs of this agent hold its streams. */
+  async #poll(after: number, signal: AbortSignal): Promise<void> {
+    await this.#deps.sleep(POLL_MS, signal)
+    await this.search(after, signal)
+  }
+
+  async #meet({ message }: Event): Promise<void> {
+    const waiting = this.#waiting.get(message.envelope.reply_to ?? '')
+    if (waiting === undefined) return
+    try {
+      const answer = await waiting.check(message)
+      if (answer !== undefined) waiting.resolve(answer)
+    } catch (error) {
+      waiting.reject(error)
+    }
+  }
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof ApiError && error.code === code
+}

@@ -1,0 +1,55 @@
+/** Runs jobs: those of one line one after the other, and at most a number of jobs at a time. The oldest job that may run is next. */
+export class Lines {
+  readonly #limit: number
+  readonly #waiting: { readonly line: string; readonly run: () => Promise<void> }[] = []
+  readonly #busy = new Set<string>()
+  #changed = deferred()
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  /** Jobs that wait or run. */
+  get size(): number {
+    return this.#waiting.length + this.#busy.size
+  }
+
+  /** @param run never rejects. */
+  add(line: string, run: () => Promise<void>): void {
+    this.#waiting.push({ line, run })
+    this.#start()
+  }
+
+  /** Resolves when the next job has ended. */
+  change(): Promise<void> {
+    return this.#changed.promise
+  }
+
+  /** Resolves when no job waits or runs. */
+  async idle(): Promise<void> {
+    while (this.size > 0) await this.change()
+  }
+
+  #start(): void {
+    while (this.#busy.size < this.#limit) {
+      const at = this.#waiting.findIndex(({ line }) => !this.#busy.has(line))
+      const [job] = at < 0 ? [] : this.#waiting.splice(at, 1)
+      if (job === undefined) return
+      this.#busy.add(job.line)
+      void job.run().finally(() => {
+        this.#busy.delete(job.line)
+        this.#start()
+        this.#changed.resolve()
+        this.#changed = deferred()
+      })
+    }
+  }
+}
+
+function deferred(): { promise: Promise<void>; resolve: () => void } {
+  let resolve = (): void => undefined
+  const promise = new Promise<void>((settle) => {
+    resolve = settle
+  })
+  return { promise, resolve }
+}
