@@ -53,13 +53,19 @@ async function startListener(name: string) {
             .split('\n')
             .filter((line) => line !== '')
         : [],
-    cursor: () => Number(JSON.parse(readFileSync(`${state}/progress.json`, 'utf8')).cursor),
+    cursor: () => Number(JSON.parse(readFileSync(`${state}/process/place`, 'utf8')).cursor),
     receipts: (ids: string[]) => Promise.all(ids.map((id) => quietly('anna', 'receipt', id))),
     /** Runs `svc listen` from the oldest event. Its commands write to the file LOG. */
     listen(args: string[], { env = {}, preload = [] as string[] } = {}) {
       const command = ['--key', key(name), '--url', system.urls[0] ?? '', 'listen', '--after', '0', '--state', state]
       const child = spawn(process.execPath, [...preload, MAIN, ...command, ...args], {
-        env: { ...ENVIRONMENT, LOG: log, SVC_CONFIG_DIR: folder.path('none'), ...env },
+        env: {
+          ...ENVIRONMENT,
+          LOG: log,
+          SVC_CONFIG_DIR: folder.path('none'),
+          SVC_STATE_DIR: folder.path('svc'),
+          ...env,
+        },
       })
       return { child, stdout: text(child.stdout), stderr: text(child.stderr), ended: exitOf(child) }
     },
@@ -207,7 +213,7 @@ test('killed several times, it still finishes every message and post of the real
     expect(await run.ended).toBe('SIGKILL')
   }
   const last = ida.listen(args)
-  await eventually(() => existsSync(`${ida.state}/progress.json`) && ida.cursor() === ids.length)
+  await eventually(() => existsSync(`${ida.state}/process/place`) && ida.cursor() === ids.length)
   last.child.kill('SIGTERM')
   expect(await last.ended).toBe(130)
   expect([...new Set(ida.lines())]).toEqual(ids)
