@@ -6,12 +6,25 @@ import { EXIT, type ExitCode } from './exit-codes.ts'
 import { UsageError } from './io.ts'
 import { duration } from './output/format.ts'
 
+/** It is unknown whether a message was accepted. */
+export class UnknownOutcomeError extends Error {
+  readonly messageId: string
+  /** A command that finds it out, and sends the message if it was not accepted. */
+  readonly repeat: string
+
+  constructor(messageId: string, repeat: string, cause: unknown) {
+    super(`it is unknown whether the message ${messageId} was accepted; to send it safely again: ${repeat}`, { cause })
+    this.messageId = messageId
+    this.repeat = repeat
+  }
+}
+
 interface Failure {
   readonly exitCode: ExitCode
   /** One sentence. Empty if commander has printed the error already. */
   readonly sentence: string
   /** Printed on stderr with `--json`. */
-  readonly json: object
+  readonly json: { readonly error: object }
 }
 
 /** What the user can do about a refusal, if the service's message does not say it. */
@@ -43,6 +56,11 @@ export const BUG = 'this is a bug in svc:'
 
 /** The exit code and the last line for a thrown value. */
 export function explainFailure(error: unknown): Failure {
+  if (error instanceof UnknownOutcomeError) {
+    const { exitCode, sentence, json } = explainFailure(error.cause)
+    const fields = { msg_id: error.messageId, repeat: error.repeat }
+    return { exitCode, sentence: `${sentence}; ${error.message}`, json: { error: { ...json.error, ...fields } } }
+  }
   if (error instanceof CommanderError) return failure(error.exitCode === 0 ? EXIT.ok : EXIT.usage, '', 'usage')
   if (error instanceof UsageError || error instanceof StoreError) return failure(EXIT.usage, error.message, 'usage')
   if (error instanceof ApiError) return refusal(error)
