@@ -1,9 +1,11 @@
+import { join } from 'node:path'
 import type { ErrorCode } from '@svc/contracts/errors.ts'
 import { AnswerError, ApiError, NetworkError, StoreError, VerificationError } from '@svc/sdk/errors.ts'
 import { CommanderError } from 'commander'
 import { OperatorNetworkError } from './admin/operator-network-error.ts'
 import { EXIT, type ExitCode } from './exit-codes.ts'
-import { UsageError } from './io.ts'
+import { stateFolder } from './files/places.ts'
+import { type Io, UsageError } from './io.ts'
 import { duration } from './output/format.ts'
 
 /** It is unknown whether a message was accepted. */
@@ -55,9 +57,9 @@ const NO_ANSWER_HINT = 'check --url, and run svc doctor'
 export const BUG = 'this is a bug in svc:'
 
 /** The exit code and the last line for a thrown value. */
-export function explainFailure(error: unknown): Failure {
+export function explainFailure(error: unknown, env: Io['env'] = process.env): Failure {
   if (error instanceof UnknownOutcomeError) {
-    const { exitCode, sentence, json } = explainFailure(error.cause)
+    const { exitCode, sentence, json } = explainFailure(error.cause, env)
     const fields = { msg_id: error.messageId, repeat: error.repeat }
     return { exitCode, sentence: `${sentence}; ${error.message}`, json: { error: { ...json.error, ...fields } } }
   }
@@ -70,7 +72,11 @@ export function explainFailure(error: unknown): Failure {
     const hint = wait === undefined ? NO_ANSWER_HINT : `try again in ${duration(wait)}`
     return failure(EXIT.noAnswer, error.message, 'no_answer', hint)
   }
-  if (error instanceof VerificationError) return failure(EXIT.notVerified, error.message, error.reason)
+  if (error instanceof VerificationError) {
+    const hint = `if the service was set up anew, remove the keys that svc keeps in ${join(stateFolder(env), 'agents')}`
+    const isPinned = error.reason === 'key_changed'
+    return failure(EXIT.notVerified, error.message, error.reason, isPinned ? hint : undefined)
+  }
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
   return failure(EXIT.internal, `${BUG} ${text}`, 'fault')
 }
