@@ -49,7 +49,9 @@ export function buildPackage(published: Published, folder: string): Built {
   // Inside the repository, so that only the packages linked here are found.
   const staging = mkdtempSync(join(ROOT, 'deploy/npm/.build-'))
   try {
-    const sources = collectSources(LIBS, [...Object.values(published.exports), ...Object.values(published.bin)])
+    const main = [...Object.values(published.exports), ...Object.values(published.bin)]
+    const node = Object.values(published.node)
+    const sources = collectSources(LIBS, [...main, ...node])
     for (const [module, text] of sources) write(join(staging, 'src', module), text)
     const declarations = ambientDeclarations(LIBS, sources.keys(), listFiles)
     for (const module of declarations) cpSync(pathOf(LIBS, module), join(staging, 'src', module), { recursive: true })
@@ -59,7 +61,8 @@ export function buildPackage(published: Published, folder: string): Built {
       join(staging, 'node_modules'),
       published.engines,
     )
-    compile(staging, published, declarations)
+    compile(staging, { entries: main, browser: published.browser }, declarations)
+    if (node.length > 0) compile(staging, { entries: node, browser: false }, declarations)
     nameModules(join(staging, 'dist'))
     cpSync(join(staging, 'dist'), join(folder, 'dist'), { recursive: true })
     for (const module of Object.values(published.bin)) chmodSync(join(folder, outputOf(module, 'js')), 0o755)
@@ -98,7 +101,11 @@ function floorOf(range: string): number {
   return Number(major) * 1_000 + Number(minor)
 }
 
-function compile(staging: string, { browser, exports, bin }: Published, declarations: string[]): void {
+function compile(
+  staging: string,
+  { entries, browser }: { entries: readonly string[]; browser: boolean },
+  declarations: string[],
+): void {
   const config = join(staging, 'tsconfig.json')
   const platform = browser ? [join(ROOT, 'deploy/npm/browser.d.ts')] : []
   const lib = [
@@ -106,9 +113,6 @@ function compile(staging: string, { browser, exports, bin }: Published, declarat
     'esnext.disposable',
     ...(browser ? ['dom', 'dom.iterable', 'dom.asynciterable'] : ['esnext.typedarrays']),
   ]
-  const entries = [...Object.values(exports), ...Object.values(bin)].map(
-    (module) => `src/${module.replace('@svc/', '')}.ts`,
-  )
   const compilerOptions = {
     target: TARGET,
     lib,
@@ -122,7 +126,8 @@ function compile(staging: string, { browser, exports, bin }: Published, declarat
     rootDir: join(staging, 'src'),
     outDir: join(staging, 'dist'),
   }
-  const files = [...entries, ...declarations.map((module) => `src/${module}`), ...platform]
+  const modules = entries.map((module) => `src/${module.replace('@svc/', '')}.ts`)
+  const files = [...modules, ...declarations.map((module) => `src/${module}`), ...platform]
   write(config, JSON.stringify({ extends: join(ROOT, 'tsconfig.base.json'), compilerOptions, files }))
   try {
     execFileSync(process.execPath, [TSC, '-p', config], { encoding: 'utf8' })
@@ -142,12 +147,12 @@ function nameModules(folder: string): void {
 }
 
 function manifestOf(
-  { name, description, folder, exports, bin, engines, browser }: Published,
+  { name, description, folder, exports, node, bin, engines, browser }: Published,
   dependencies: object,
 ): object {
   const owned = Object.values(OWNER).every((value) => !value.startsWith(PLACEHOLDER))
   const main = exports['.']
-  const entries = Object.entries(exports).map(([entry, module]) => [
+  const entries = Object.entries({ ...exports, ...node }).map(([entry, module]) => [
     entry,
     { types: outputOf(module, 'd.ts'), default: outputOf(module, 'js') },
   ])

@@ -21,8 +21,10 @@ export interface Published {
   /** Module of each command. */
   readonly bin: Readonly<Record<string, string>>
   readonly engines: string
-  /** Whether it is compiled with only the types of browsers, so that it uses no Node API by mistake. */
+  /** Whether it is compiled with only the types of browsers, so that it uses no Node API by mistake. Its `node` entries are not. */
   readonly browser: boolean
+  /** Module of each entry of `exports` that needs Node. */
+  readonly node: Readonly<Record<string, string>>
 }
 
 export const PACKAGES: readonly Published[] = [
@@ -31,6 +33,7 @@ export const PACKAGES: readonly Published[] = [
     description: 'Client of the signed agent messaging service, for Node and browsers',
     folder: 'libs/sdk',
     exports: { '.': '@svc/sdk/public-api' },
+    node: { './file-store': '@svc/sdk/store/file-store' },
     bin: {},
     engines: '>=22',
     browser: true,
@@ -40,6 +43,7 @@ export const PACKAGES: readonly Published[] = [
     description: 'svc, the command line of the signed agent messaging service',
     folder: 'libs/cli',
     exports: {},
+    node: {},
     bin: { svc: '@svc/cli/published' },
     engines: '>=22.12',
     browser: false,

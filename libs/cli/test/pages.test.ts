@@ -124,6 +124,8 @@ const EXAMPLES = [
   ['README.md', 'two-agents.ts'],
   [FIRST, 'two-agents.ts'],
   [RECEIVING, 'webhook-receiver.ts'],
+  ['docs/guides/answering.md', 'answering-agent.ts'],
+  ['docs/guides/requests.md', 'asking.ts'],
 ].map(([path = '', name = '']) => ({ path, name, code: readFileSync(`${ROOT}libs/sdk/examples/${name}`, 'utf8') }))
 
 function programsOf(path: string): string[] {
@@ -164,7 +166,10 @@ test('TypeScript blocks of the guides compile, if they are not part of an exampl
     noUnusedLocals: false,
     lib: ['es2024', 'esnext.disposable', 'esnext.typedarrays', 'dom'],
     typeRoots: [`${ROOT}node_modules/@types`],
-    paths: { '@svc/sdk': [`${ROOT}libs/sdk/src/public-api.ts`] },
+    paths: {
+      '@svc/sdk': [`${ROOT}libs/sdk/src/public-api.ts`],
+      '@svc/sdk/file-store': [`${ROOT}libs/sdk/src/store/file-store.ts`],
+    },
   }
   const config = { extends: `${ROOT}tsconfig.base.json`, compilerOptions, include: ['*.mts', '*.d.ts'] }
   writeFileSync(place.path('tsconfig.json'), JSON.stringify(config))

@@ -46,8 +46,11 @@ const deps = {
       const acked = existsSync(ackOf(event.message.envelope.id))
       return { ...event, message: { ...event.message, acked } }
     })
-    onCursor?.(EVENTS.length)
-    await eventually(isDone)
+    // The service sends the cursor again and again while nothing happens.
+    await eventually(() => {
+      onCursor?.(EVENTS.length)
+      return isDone()
+    })
     stop.abort()
     throw signal.reason
   },

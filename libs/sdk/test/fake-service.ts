@@ -58,6 +58,8 @@ export interface FakeService extends AsyncDisposable {
   tamper(id: string, change: (envelope: Record<string, unknown>) => void): void
   /** Drops the events up to this cursor, as the retention does. */
   forgetEvents(name: string, upTo: number): void
+  /** Cuts every open stream. */
+  dropStreams(): void
 }
 
 export async function startFakeService(options: FakeOptions = {}): Promise<FakeService> {
@@ -65,6 +67,7 @@ export async function startFakeService(options: FakeOptions = {}): Promise<FakeS
   const requests: SeenRequest[] = []
   const faults: { prefix: string; fault: Fault }[] = []
   const nonces = new Set<string>()
+  const streams = new Set<ServerResponse>()
   let clockOffsetMs = options.clockOffsetMs ?? 0
 
   const server = createServer((request, response) => void take(request, response))
@@ -94,6 +97,9 @@ export async function startFakeService(options: FakeOptions = {}): Promise<FakeS
     forgetEvents(name, upTo) {
       const account = api.findByName(name)
       if (account !== undefined) account.events = account.events.filter(({ cursor }) => cursor > upTo)
+    },
+    dropStreams() {
+      for (const response of streams) response.destroy()
     },
     [Symbol.asyncDispose]: () => close(server),
   }
@@ -171,7 +177,11 @@ export async function startFakeService(options: FakeOptions = {}): Promise<FakeS
     send()
     response.write(`event: cursor\nid: ${cursor}\ndata: {"cursor":${cursor}}\n\n`)
     const timer = setInterval(send, 5)
-    response.on('close', () => clearInterval(timer))
+    streams.add(response)
+    response.on('close', () => {
+      clearInterval(timer)
+      streams.delete(response)
+    })
   }
 
   /** The checks of spec 3.5, in the order of the spec. */

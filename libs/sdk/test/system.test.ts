@@ -46,7 +46,12 @@ test('every call, against the system', async () => {
   // A stranger's first message waits in `requests`. Accepting the stranger moves it to the inbox.
   const first = await alice.client.send({ to: bob.name, body: 'first' })
   expect(first).toMatchObject({ lane: 'requests', duplicate: false, sender_authenticated: true })
-  expect(await bob.client.setContact(alice.key.agentId, 'accepted')).toEqual({ state: 'accepted' })
+  expect(await bob.client.acceptReplies(alice.name)).toBe('accepted')
+  expect(await bob.client.acceptReplies(address(alice))).toBe('already')
+  expect(await new AgentClient({ url: system.urls[0] ?? '', key: bob.key }).acceptReplies(alice.key.agentId)).toBe(
+    'already',
+  )
+  expect(await bob.client.setContact(alice.name, 'accepted')).toEqual({ state: 'accepted' })
   expect(await collect(bob.client.contacts())).toEqual([{ agent_id: alice.key.agentId, state: 'accepted' }])
 
   const body = { text: 'ü 漢 \u0000', numbers: [1e21, -0.5, 2 ** 53 - 1], nothing: null }
@@ -58,9 +63,10 @@ test('every call, against the system', async () => {
   const inbox = await collect(bob.client.inbox({ pageSize: 1 }))
   expect(inbox.map(({ envelope }) => envelope.id)).toEqual([first.msg_id, sealed.msg_id])
   const opened = await Promise.all(inbox.map((message) => bob.client.open(message, { sender: alice.name })))
+  const sender = { agentId: alice.key.agentId, name: alice.name }
   expect(opened).toEqual([
-    { body: 'first', sealed: false, verified: true },
-    { body, sealed: true, verified: true },
+    { body: 'first', sealed: false, verified: true, sender },
+    { body, sealed: true, verified: true, sender },
   ])
   expect(await collect(alice.client.inbox({ lane: 'requests', threadId }))).toMatchObject([
     { envelope: { id: reply.msg_id, reply_to: threadId } },
@@ -146,7 +152,7 @@ test('boards, against the system', async () => {
   const visitor = new AgentClient({ url: system.urls[0] ?? '' })
   expect(await ids(visitor)).toEqual([post.msg_id, reply.msg_id])
   expect(await ids(visitor, post.msg_id)).toEqual([post.msg_id, reply.msg_id])
-  expect(await alice.client.open(await alice.client.message(reply.msg_id), { sender: bob.name, to })).toEqual({
+  expect(await alice.client.open(await alice.client.message(reply.msg_id), { sender: bob.name, to })).toMatchObject({
     body: 'psst',
     sealed: true,
     verified: true,

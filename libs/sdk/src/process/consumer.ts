@@ -147,16 +147,16 @@ export class Consumer {
     try {
       for (const entry of this.#journal.unsent) this.#dispatch(entry)
       await this.#read()
-      await this.#handlers.idle()
-      await this.#senders.idle()
     } catch (error) {
       this.#broken.abort(error)
+    } finally {
+      // In this order, because handlers add to the senders.
       await this.#handlers.idle()
       await this.#senders.idle()
-    } finally {
       unlink()
     }
     if (this.#broken.signal.aborted && signal?.aborted !== true) throw this.#broken.signal.reason
+    await this.#journal.save()
   }
 
   /** Aborted when the consumer must stop, by its user or by a failure. */
@@ -168,7 +168,7 @@ export class Consumer {
     const { onGap, onRetry, onDisconnect, onReconnect, count = Number.POSITIVE_INFINITY } = this.#options
     const signal = this.#signal
     const onCursor = (cursor: number): void =>
-      void this.#journal.pass(cursor).catch((error) => this.#broken.abort(error))
+      void this.#journal.pass(cursor, true).catch((error) => this.#broken.abort(error))
     let { cursor: after } = this.#journal
     let left = count
     while (left > 0) {
@@ -186,7 +186,7 @@ export class Consumer {
         if (onGap) onGap({ after: error.after, earliest: error.earliest })
         else this.#deps.warn(`${error.message}, so they were not handled`)
         after = error.earliest - 1
-        await this.#journal.pass(after)
+        await this.#journal.pass(after, true)
       }
     }
   }
@@ -262,7 +262,7 @@ export class Consumer {
         if (!(await this.#pause(delayAfter(error, attempt, this.#deps.random())))) return
         continue
       }
-      await this.#journal.handled(id, answer)
+      await this.#journal.handled(id, answer, await this.#composeEarly(answer))
       this.#dispatch(this.#journal.find(id))
       return
     }
@@ -282,6 +282,13 @@ export class Consumer {
       await this.#bury(event, { reason: `not verified: ${error.message}`, attempts: 0, error })
       return undefined
     }
+  }
+
+  /** Undefined if there is nothing to compose, or it fails: then `#send` composes the answer, and meets the failure again. */
+  async #composeEarly(answer: Answer | null): Promise<Envelope | undefined> {
+    if (answer === null) return undefined
+    const { draft, seal } = answer
+    return this.#deps.compose(draft, { seal, signal: this.#signal }).catch(() => undefined)
   }
 
   #answerOf(message: Received, result: unknown): Answer | null {
@@ -319,7 +326,7 @@ export class Consumer {
     }
     if (acks && (await this.#persist(id, () => this.#limited(() => this.#ack(id)))) === STOPPED) return
     if (signal.aborted) return
-    await this.#journal.finish(id)
+    await this.#journal.finish(id, acks)
     this.#options.onFinished?.({ id, cursor })
   }
 
@@ -359,7 +366,7 @@ export class Consumer {
   async #ignore({ cursor, message }: Event): Promise<void> {
     const { id } = message.envelope
     await this.#journal.begin({ id, cursor, acks: false })
-    await this.#journal.finish(id)
+    await this.#journal.finish(id, false)
   }
 
   async #bury(event: Event, death: Pick<DeadLetter, 'reason' | 'attempts' | 'error'>): Promise<void> {
@@ -371,7 +378,7 @@ export class Consumer {
 
   async #buryEntry(letter: DeadLetter): Promise<void> {
     await this.#keep(`${letter.cursor}-${letter.id}`, letter)
-    await this.#journal.finish(letter.id)
+    await this.#journal.finish(letter.id, false)
   }
 
   /** A message whose id cannot be one, which only a hostile service has. It has no entry. */

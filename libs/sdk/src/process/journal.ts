@@ -42,11 +42,14 @@ const PLACE = 'process/place'
 const ENTRY = 'process/messages/'
 /** Ids of finished messages that this process remembers, because a request that is accepted comes again as an `inbox` event. */
 const MAX_REMEMBERED = 10_000
+/** Events after the stored cursor that may be handled already. */
+const MAX_BEHIND = 64
 
 /**
  * How far an agent has processed its events, and what is still to be done for each message. Every step is in the store before
  * the next one begins. The cursor stays before the first message that is not handled. An answer that waits does not hold it,
- * because the entry of its message has all that is needed to send it.
+ * because the entry of its message has all that is needed to send it. The stored cursor may be behind: what is handled after
+ * it has an entry, or is acknowledged.
  */
 export class Journal {
   readonly #store: Store
@@ -88,7 +91,7 @@ export class Journal {
     return new Journal(store, owner, { cursor, entries })
   }
 
-  /** Every message up to this cursor is handled, or is not for this consumer. */
+  /** The stored cursor. */
   get cursor(): number {
     return this.#stored
   }
@@ -119,15 +122,19 @@ export class Journal {
     this.#reached = Math.max(this.#reached, cursor)
   }
 
-  /** There is nothing to do for the events up to this cursor that were not taken. */
-  async pass(cursor: number): Promise<void> {
+  /**
+   * There is nothing to do for the events up to this cursor that were not taken.
+   * @param isQuiet whether no event follows at the moment.
+   */
+  async pass(cursor: number, isQuiet = false): Promise<void> {
     this.#reached = Math.max(this.#reached, cursor)
-    await this.#save()
+    if (isQuiet || this.#isFarBehind) await this.save()
   }
 
   /** There is nothing to do for an event that was taken, and it leaves no entry. */
   async skip(cursor: number): Promise<void> {
-    await this.#release(cursor)
+    this.#taken.delete(cursor)
+    await this.save()
   }
 
   /** Counts an attempt before it begins. @returns its number, from 1, over all processes. */
@@ -143,27 +150,61 @@ export class Journal {
     await this.#put({ ...entry, attempts: entry.attempts - 1 })
   }
 
-  /** The message is handled. From now on the answer is sent, whatever happens. */
-  async handled(id: string, answer: Answer | null): Promise<void> {
+  /**
+   * The message is handled. From now on the answer is sent, whatever happens.
+   * @param envelope the answer, if it could be composed at once, which saves a write.
+   */
+  async handled(id: string, answer: Answer | null, envelope?: Envelope): Promise<void> {
     const entry = this.#get(id)
-    await this.#put({ ...entry, answer })
-    await this.#release(entry.cursor)
+    await this.#put({ ...entry, answer, ...(envelope === undefined ? {} : { envelope }) })
+    this.#taken.delete(entry.cursor)
+    if (this.#isFarBehind) await this.save()
   }
 
   async composed(id: string, envelope: Envelope): Promise<void> {
     await this.#put({ ...this.#get(id), envelope })
   }
 
-  /** Nothing is left to do for the message. */
-  async finish(id: string): Promise<void> {
+  /**
+   * Nothing is left to do for the message.
+   * @param isAcked whether the service says of the message that it is acknowledged, if its event is read again.
+   */
+  async finish(id: string, isAcked: boolean): Promise<void> {
     const { cursor, acks, attempts } = this.#get(id)
     this.#finished.add(id)
     const [oldest] = this.#finished
     if (oldest !== undefined && this.#finished.size > MAX_REMEMBERED) this.#finished.delete(oldest)
-    // The mark is needed until the cursor has passed the message.
-    if (cursor > this.#stored) await this.#put({ id, cursor, acks, attempts, finished: true })
-    await this.#release(cursor)
-    if (cursor <= this.#stored) await this.#drop(id)
+    this.#taken.delete(cursor)
+    if (!isAcked && cursor > this.#stored) {
+      // The mark is needed until the cursor has passed the message.
+      if (cursor > this.#passed) await this.#put({ id, cursor, acks, attempts, finished: true })
+      await this.save()
+    }
+    if (isAcked || cursor <= this.#stored) await this.#drop(id)
+    if (this.#isFarBehind) await this.save()
+  }
+
+  /** Stores the cursor. Saves run one after the other. */
+  save(): Promise<void> {
+    this.#saving = this.#saving.then(async () => {
+      const cursor = this.#passed
+      if (cursor <= this.#stored) return
+      await this.#store.set(PLACE, placeText(this.#owner, cursor))
+      this.#stored = cursor
+      for (const entry of this.#entries.values())
+        if (entry.finished === true && entry.cursor <= cursor) await this.#drop(entry.id)
+    })
+    return this.#saving
+  }
+
+  /** Every event up to this cursor is handled, or is not for this consumer. */
+  get #passed(): number {
+    return this.#taken.size === 0 ? this.#reached : Math.min(...this.#taken) - 1
+  }
+
+  /** An event that is read again because the cursor is behind does no harm, so not every event stores it. */
+  get #isFarBehind(): boolean {
+    return this.#passed - this.#stored >= MAX_BEHIND
   }
 
   #get(id: string): Entry {
@@ -180,24 +221,6 @@ export class Journal {
   async #drop(id: string): Promise<void> {
     this.#entries.delete(id)
     await this.#store.delete(ENTRY + id)
-  }
-
-  async #release(cursor: number): Promise<void> {
-    this.#taken.delete(cursor)
-    await this.#save()
-  }
-
-  /** Stores the cursor if it can move. Saves run one after the other, and one save serves all that wait for it. */
-  #save(): Promise<void> {
-    this.#saving = this.#saving.then(async () => {
-      const cursor = this.#taken.size === 0 ? this.#reached : Math.min(...this.#taken) - 1
-      if (cursor <= this.#stored) return
-      await this.#store.set(PLACE, placeText(this.#owner, cursor))
-      this.#stored = cursor
-      for (const entry of this.#entries.values())
-        if (entry.finished === true && entry.cursor <= cursor) await this.#drop(entry.id)
-    })
-    return this.#saving
   }
 }
 

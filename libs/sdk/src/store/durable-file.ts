@@ -1,4 +1,5 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { open, rename, rm } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { StoreError } from '../errors.ts'
 
@@ -7,20 +8,45 @@ const FOLDER_OF_OWNER = 0o700
 
 /**
  * Writes a file atomically, even if the process is killed or the machine loses power. The file is on the disk when this
- * returns. Only one process may write a path at a time, unless each has a file of its own for the `unfinished` text.
+ * returns. Only one process may write a path at a time.
  * @throws StoreError if the file cannot be written, e.g. because the disk is full.
  */
-export function writeDurably(path: string, text: string, unfinished = `${path}.new`): void {
+export function writeDurably(path: string, text: string): void {
   try {
-    write(path, text, unfinished)
+    write(path, text)
   } catch (cause) {
     throw new StoreError(`${path} cannot be written: ${reasonOf(cause)}`, { cause })
   }
 }
 
-function write(path: string, text: string, unfinished: string): void {
+/** Like `writeDurably`, without blocking the process. Several writes of one path are safe, also by several processes: the last one stays. */
+export async function writeDurablyLater(path: string, text: string): Promise<void> {
+  writes += 1
+  const unfinished = `${path}.${process.pid}.${writes}.new`
+  try {
+    makeFolder(dirname(path))
+    const file = await open(unfinished, 'w', OWNER_ALONE)
+    try {
+      await file.writeFile(text)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await rename(unfinished, path)
+    await syncFolderLater(dirname(path))
+  } catch (cause) {
+    await rm(unfinished, { force: true }).catch(() => undefined)
+    throw new StoreError(`${path} cannot be written: ${reasonOf(cause)}`, { cause })
+  }
+}
+
+/** Names the unfinished files of this process. */
+let writes = 0
+
+function write(path: string, text: string): void {
   const folder = dirname(path)
   makeFolder(folder)
+  const unfinished = `${path}.new`
   const file = openSync(unfinished, 'w', OWNER_ALONE)
   try {
     // Unlike writeSync, fails if the disk takes only a part.
@@ -61,6 +87,16 @@ export function syncFolder(folder: string): void {
   } finally {
     if (handle !== undefined) closeSync(handle)
   }
+}
+
+async function syncFolderLater(folder: string): Promise<void> {
+  const handle = await open(folder, 'r').catch(unlessUnsyncable)
+  await handle?.sync().catch(unlessUnsyncable)
+  await handle?.close()
+}
+
+function unlessUnsyncable(error: unknown): undefined {
+  if (!CANNOT_SYNC.includes((error as NodeJS.ErrnoException).code ?? '')) throw error
 }
 
 /** The system's reason without the path and the system call, e.g. `no such file or directory`. */

@@ -2,7 +2,7 @@
 import { type Dirent, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { StoreError } from '../errors.ts'
-import { reasonOf, writeDurably } from './durable-file.ts'
+import { reasonOf, writeDurablyLater } from './durable-file.ts'
 import { lockFolder } from './folder-lock.ts'
 import type { Store } from './store.ts'
 
@@ -21,7 +21,7 @@ export interface FileStoreOptions {
 
 const KEY = /^[A-Za-z0-9_-][A-Za-z0-9_.-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*$/
 const MAX_KEY_LENGTH = 200
-/** Written by `lockFolder`, and by an interrupted `writeDurably`. */
+/** Written by `lockFolder`, and left by an interrupted write. */
 const LOCK = 'locked'
 const UNFINISHED = '.new'
 
@@ -32,6 +32,9 @@ const UNFINISHED = '.new'
  */
 export function createFileStore(folder: string, { shared = false }: FileStoreOptions = {}): FileStore {
   const lock = shared ? undefined : lockFolder(folder)
+  // In a shared folder, another process may be writing them.
+  for (const { name, parentPath } of shared ? [] : entriesOf(folder))
+    if (name.endsWith(UNFINISHED)) rmSync(join(parentPath, name), { force: true })
   const pathOf = (key: string): string => join(folder, fileOf(key))
   return {
     folder,
@@ -43,10 +46,7 @@ export function createFileStore(folder: string, { shared = false }: FileStoreOpt
         throw new StoreError(`${pathOf(key)} cannot be read: ${reasonOf(cause)}`, { cause })
       }
     },
-    async set(key, value) {
-      const path = pathOf(key)
-      writeDurably(path, value, shared ? `${path}.${process.pid}${UNFINISHED}` : undefined)
-    },
+    set: async (key, value) => writeDurablyLater(pathOf(key), value),
     async delete(key) {
       rmSync(pathOf(key), { force: true })
     },

@@ -73,11 +73,25 @@ describe('a file store', () => {
     expect(await store.get('process/messages/X')).toBe('kept')
   })
 
-  test('ignores what an interrupted write left', async () => {
+  test('ignores what an interrupted write left, and removes it later', async () => {
+    {
+      using store = createFileStore(folder)
+      await store.set('place', 'old')
+      writeFileSync(join(folder, 'place.7.new'), 'ne')
+      expect([await store.get('place'), await store.keys('')]).toEqual(['old', ['place']])
+    }
     using store = createFileStore(folder)
-    await store.set('place', 'old')
-    writeFileSync(join(folder, 'place.new'), 'ne')
-    expect([await store.get('place'), await store.keys('')]).toEqual(['old', ['place']])
+    expect(await store.get('place')).toBe('old')
+    expect(readdirSync(folder).toSorted()).toEqual(['locked', 'place'])
+  })
+
+  test('takes many writes at a time, and the last one of a key stays', async () => {
+    using store = createFileStore(folder)
+    await Promise.all(Array.from({ length: 20 }, (_, n) => store.set(`key-${n % 5}`, String(n))))
+    const values = await Promise.all((await store.keys('key-')).map((key) => store.get(key)))
+    expect(values.map((value) => Number(value) % 5).toSorted()).toEqual([0, 1, 2, 3, 4])
+    await store.set('key-0', 'last')
+    expect(await store.get('key-0')).toBe('last')
   })
 
   test('that is shared is used by several processes at the same time', async () => {
