@@ -1,8 +1,10 @@
 import { resolve } from 'node:path'
 import { AgentClient } from '@svc/sdk/client.ts'
 import type { AgentKey } from '@svc/sdk/keys.ts'
+import type { Store } from '@svc/sdk/store/store.ts'
 import { isAgentId } from '@svc/svc1/agent-id.ts'
 import type { Command } from 'commander'
+import { createAgentStore, folderOfAgent } from './files/agent-store.ts'
 import { readKeyFile } from './files/key-file.ts'
 import { configFolder } from './files/places.ts'
 import { defaultProfile, findProfile, listProfiles, type Profile } from './files/profiles.ts'
@@ -47,8 +49,10 @@ export interface Context {
   keyPath(): string
   /** The key in the key file. */
   key(): AgentKey
-  /** A client with the key. */
+  /** A client with the key. It keeps what it learns in `store`. */
   agent(): AgentClient
+  /** What svc keeps for this agent of this service between commands. @param client finds out the authority. */
+  store(client: AgentClient): Store
   /** A client without a key, for public reads. */
   visitor(): AgentClient
   /** A client with the key if one was named. For public reads that show more to some agents. */
@@ -78,6 +82,7 @@ export function contextOf(io: Io, command: Command): Context {
     },
     key: () => readKeyFile(context.keyPath(), out.warn),
     agent: () => clientOf(context.key()),
+    store: (client) => storeOf(context.key(), () => client),
     visitor: () => clientOf(undefined),
     reader: () => (target.key === undefined ? context.visitor() : context.agent()),
   }
@@ -90,14 +95,23 @@ export function contextOf(io: Io, command: Command): Context {
       retry: { attempts: ATTEMPTS },
       warn: (text: string) => out.warn(`warning: ${text}`),
       ...(authority === undefined ? {} : { authority }),
-      ...(key === undefined ? {} : { key }),
+      ...(key === undefined ? {} : { key, store: storeOf(key, () => client) }),
       ...(key === undefined || agent === undefined ? {} : { name: agent }),
     }
+    let client: AgentClient
     try {
-      return new AgentClient(options)
+      client = new AgentClient(options)
+      return client
     } catch (cause) {
       throw new UsageError(`${url} is not the URL of a service: ${(cause as Error).message}`, { cause })
     }
+  }
+
+  function storeOf({ agentId }: AgentKey, client: () => AgentClient): Store {
+    return createAgentStore(async () => {
+      const authority = await client().authority({ signal: io.signal })
+      return folderOfAgent(io.env, 'agents', { agentId, authority })
+    })
   }
 }
 
@@ -176,10 +190,10 @@ function formatOf({ json = false, quiet = false, output }: GlobalOptions): Outpu
   return output ?? (json ? 'ndjson' : 'table')
 }
 
-/** The agent id for a name or an agent id. Looks up a name at the service. */
+/** The agent id for a name, an address or an agent id. Looks up a name whose key is not pinned. */
 export async function agentIdOf(who: string, client: AgentClient, signal: AbortSignal): Promise<string> {
   // A name has at most 32 characters. An agent id has more, except for one in 10^14.
-  return isAgentId(who) ? who : (await client.lookup(who, { signal })).agent_id
+  return isAgentId(who) ? who : (await client.resolve(who, { signal })).agentId
 }
 
 function withoutSlash(url: string): string {

@@ -1,17 +1,32 @@
+import { join } from 'node:path'
 import type { ErrorCode } from '@svc/contracts/errors.ts'
 import { AnswerError, ApiError, NetworkError, StoreError, VerificationError } from '@svc/sdk/errors.ts'
 import { CommanderError } from 'commander'
 import { OperatorNetworkError } from './admin/operator-network-error.ts'
 import { EXIT, type ExitCode } from './exit-codes.ts'
-import { UsageError } from './io.ts'
+import { stateFolder } from './files/places.ts'
+import { type Io, UsageError } from './io.ts'
 import { duration } from './output/format.ts'
+
+/** It is unknown whether a message was accepted. */
+export class UnknownOutcomeError extends Error {
+  readonly messageId: string
+  /** A command that finds it out, and sends the message if it was not accepted. */
+  readonly repeat: string
+
+  constructor(messageId: string, repeat: string, cause: unknown) {
+    super(`it is unknown whether the message ${messageId} was accepted; to send it safely again: ${repeat}`, { cause })
+    this.messageId = messageId
+    this.repeat = repeat
+  }
+}
 
 interface Failure {
   readonly exitCode: ExitCode
   /** One sentence. Empty if commander has printed the error already. */
   readonly sentence: string
   /** Printed on stderr with `--json`. */
-  readonly json: object
+  readonly json: { readonly error: object }
 }
 
 /** What the user can do about a refusal, if the service's message does not say it. */
@@ -42,7 +57,12 @@ const NO_ANSWER_HINT = 'check --url, and run svc doctor'
 export const BUG = 'this is a bug in svc:'
 
 /** The exit code and the last line for a thrown value. */
-export function explainFailure(error: unknown): Failure {
+export function explainFailure(error: unknown, env: Io['env'] = process.env): Failure {
+  if (error instanceof UnknownOutcomeError) {
+    const { exitCode, sentence, json } = explainFailure(error.cause, env)
+    const fields = { msg_id: error.messageId, repeat: error.repeat }
+    return { exitCode, sentence: `${sentence}; ${error.message}`, json: { error: { ...json.error, ...fields } } }
+  }
   if (error instanceof CommanderError) return failure(error.exitCode === 0 ? EXIT.ok : EXIT.usage, '', 'usage')
   if (error instanceof UsageError || error instanceof StoreError) return failure(EXIT.usage, error.message, 'usage')
   if (error instanceof ApiError) return refusal(error)
@@ -52,7 +72,11 @@ export function explainFailure(error: unknown): Failure {
     const hint = wait === undefined ? NO_ANSWER_HINT : `try again in ${duration(wait)}`
     return failure(EXIT.noAnswer, error.message, 'no_answer', hint)
   }
-  if (error instanceof VerificationError) return failure(EXIT.notVerified, error.message, error.reason)
+  if (error instanceof VerificationError) {
+    const hint = `if the service was set up anew, remove the keys that svc keeps in ${join(stateFolder(env), 'agents')}`
+    const isPinned = error.reason === 'key_changed'
+    return failure(EXIT.notVerified, error.message, error.reason, isPinned ? hint : undefined)
+  }
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
   return failure(EXIT.internal, `${BUG} ${text}`, 'fault')
 }

@@ -81,7 +81,7 @@ export async function runSvc(args: readonly string[], io: Io, more: readonly Add
     return exitCode
   } catch (error) {
     if (io.signal.aborted) return EXIT.interrupted
-    const { exitCode, sentence, json } = explainFailure(error)
+    const { exitCode, sentence, json } = explainFailure(error, io.env)
     if (sentence !== '') {
       const out = createOutput(io, 'table')
       if (wantsJson(args)) out.warn(visibleJson(json))

@@ -44,7 +44,7 @@ describe('--json', () => {
       ['alice', `receipt ${id} --json`, { msg_id: id, status: 'accepted' }],
       ['alice', 'health --json', { status: 'ok' }],
       ['bob', 'inbox --requests --json', { envelope: { id, body: 'hello' } }],
-      ['bob', `read ${id} --json`, { envelope: { id }, opened: { body: 'hello', verified: false, sealed: false } }],
+      ['bob', `read ${id} --json`, { envelope: { id }, opened: { body: 'hello', verified: true, sealed: false } }],
       ['bob', 'events --json', { cursor: 1, kind: 'requests', message: { envelope: { id } } }],
       ['bob', `ack ${id} --json`, { msg_id: id, status: 'acked' }],
       ['bob', 'export --json', { envelope: { id } }],

@@ -1,7 +1,7 @@
 /** `svc listen --exec` and `--forward`, against the real system. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -53,13 +53,19 @@ async function startListener(name: string) {
             .split('\n')
             .filter((line) => line !== '')
         : [],
-    cursor: () => Number(JSON.parse(readFileSync(`${state}/progress.json`, 'utf8')).cursor),
+    cursor: () => Number(JSON.parse(readFileSync(`${state}/process/place`, 'utf8')).cursor),
     receipts: (ids: string[]) => Promise.all(ids.map((id) => quietly('anna', 'receipt', id))),
     /** Runs `svc listen` from the oldest event. Its commands write to the file LOG. */
     listen(args: string[], { env = {}, preload = [] as string[] } = {}) {
       const command = ['--key', key(name), '--url', system.urls[0] ?? '', 'listen', '--after', '0', '--state', state]
       const child = spawn(process.execPath, [...preload, MAIN, ...command, ...args], {
-        env: { ...ENVIRONMENT, LOG: log, SVC_CONFIG_DIR: folder.path('none'), ...env },
+        env: {
+          ...ENVIRONMENT,
+          LOG: log,
+          SVC_CONFIG_DIR: folder.path('none'),
+          SVC_STATE_DIR: folder.path('svc'),
+          ...env,
+        },
       })
       return { child, stdout: text(child.stdout), stderr: text(child.stderr), ended: exitOf(child) }
     },
@@ -75,10 +81,11 @@ test('runs a command for each message, with the body on its standard input and t
   const ben = await startListener('ben')
   const id = await ben.send('hello\nthere', '--seal', '--type', 'request')
   const command =
-    'echo "$SVC_MESSAGE_ID $SVC_FROM_NAME $SVC_VERIFIED $SVC_SEALED $SVC_TYPE $SVC_LANE $SVC_ATTEMPT $(cat | tr "\\n" _)" >> "$LOG"'
-  const run = ben.listen(['--exec', command, '--verify', 'anna', '--count', '1'])
+    'echo "$SVC_MESSAGE_ID $SVC_FROM $SVC_FROM_ID $SVC_FROM_NAME $SVC_VERIFIED $SVC_SEALED $SVC_TYPE $SVC_LANE $SVC_ATTEMPT $(cat | tr "\\n" _)" >> "$LOG"'
+  const run = ben.listen(['--exec', command, '--count', '1'])
   expect(await run.ended).toBe(0)
-  expect(ben.lines()).toEqual([`${id} anna 1 1 request inbox 1 hello_there`])
+  const anna = await quietly('anna', 'key', 'show')
+  expect(ben.lines()).toEqual([`${id} anna@${system.authority} ${anna} anna 1 1 request inbox 1 hello_there`])
   expect(await ben.receipts([id])).toEqual(['processed'])
   expect(await run.stdout).toContain(`${id} done`)
 })
@@ -207,12 +214,40 @@ test('killed several times, it still finishes every message and post of the real
     expect(await run.ended).toBe('SIGKILL')
   }
   const last = ida.listen(args)
-  await eventually(() => existsSync(`${ida.state}/progress.json`) && ida.cursor() === ids.length)
+  await eventually(() => existsSync(`${ida.state}/process/place`) && ida.cursor() === ids.length)
   last.child.kill('SIGTERM')
   expect(await last.ended).toBe(130)
   expect([...new Set(ida.lines())]).toEqual(ids)
   const [one = '', , three = ''] = ids
   expect(await ida.receipts([one, three])).toEqual(['processed', 'processed'])
+})
+
+test('the progress file of an earlier version is read once, and refused if it is damaged or of another agent', {
+  timeout: 120_000,
+}, async () => {
+  const lea = await startListener('lea')
+  await lea.send('done by the earlier version')
+  const id = await lea.send('next')
+  const progress = `${lea.state}/progress.json`
+  mkdirSync(lea.state)
+  const agent_id = await quietly('lea', 'key', 'show')
+  const args = ['--exec', 'echo "$SVC_MESSAGE_ID" >> "$LOG"', '--count', '1']
+  for (const [text, sentence] of [
+    ['{', 'is damaged'],
+    [
+      JSON.stringify({ version: 1, agent_id: 'another', authority: system.authority, cursor: 1 }),
+      'belongs to another at',
+    ],
+  ] as const) {
+    writeFileSync(progress, text)
+    const run = lea.listen(args)
+    expect([await run.ended, await run.stderr]).toEqual([2, expect.stringContaining(sentence)])
+  }
+  writeFileSync(progress, JSON.stringify({ version: 1, agent_id, authority: system.authority, cursor: 1 }))
+  const run = lea.listen(args)
+  expect(await run.ended).toBe(0)
+  expect(await run.stderr).toContain('listening after cursor 1')
+  expect([lea.lines(), lea.cursor(), existsSync(progress)]).toEqual([[id], 2, false])
 })
 
 describe('--forward', () => {

@@ -4,6 +4,7 @@
  */
 import childProcess from 'node:child_process'
 import fs from 'node:fs'
+import { open } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 
 let left = Number(process.env.SVC_TEST_KILL_AFTER)
@@ -24,9 +25,9 @@ function guard(module: Functions, names: string[]): void {
   for (const name of names) {
     const original = module[name]
     if (original === undefined) throw new Error(`there is no ${name}`)
-    module[name] = (...args) => {
+    module[name] = function (this: unknown, ...args) {
       pass()
-      return original(...args)
+      return original.apply(this, args)
     }
   }
 }
@@ -40,6 +41,10 @@ guard(fs as unknown as Functions, [
   'writeFileSync',
   'rmSync',
 ])
+const handle = await open(new URL(import.meta.url))
+guard(Object.getPrototypeOf(handle) as Functions, ['writeFile', 'sync'])
+await handle.close()
+guard(fs.promises as unknown as Functions, ['open', 'rename', 'rm'])
 guard(childProcess as unknown as Functions, ['spawn'])
 guard(globalThis as unknown as Functions, ['fetch'])
 syncBuiltinESMExports()

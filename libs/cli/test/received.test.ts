@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { signEnvelope } from '@svc/envelope/sign-envelope.ts'
 import { AgentClient } from '@svc/sdk/client.ts'
 import { parseKey } from '@svc/sdk/keys.ts'
 import { describe, expect, test } from 'vitest'
@@ -45,12 +46,11 @@ describe('text of others', () => {
     )
     for (const command of ['inbox', ...ids.map((id) => `read ${id}`)]) {
       const lines = (await scene.as('bob', command)).stdout.split('\n')
-      const imitated = lines.filter((line) => /signature verified/.test(line))
-      expect(imitated.length, command).toBeGreaterThan(0)
-      expect(
-        imitated.filter((line) => !line.startsWith('    | ')),
-        command,
-      ).toEqual([])
+      const said = lines.filter((line) => /signature verified/.test(line))
+      const own = said.filter((line) => !line.startsWith('    | '))
+      expect(said.length, command).toBeGreaterThan(own.length)
+      // One line for each message.
+      expect(own.length, command).toBe(command === 'inbox' ? ids.length : 1)
     }
   })
 
@@ -66,7 +66,9 @@ describe('text of others', () => {
       expect(Math.max(...quoted.map((line) => line.replaceAll('漢', '..').length)), command).toBeLessThanOrEqual(
         columns,
       )
-      expect(stdout, command).not.toMatch(/^ *\[signed, signature verified/m)
+      expect(stdout.match(/^ *\[signed, signature verified/gm)?.length, command).toBe(
+        command === 'inbox' ? 1 : undefined,
+      )
     }
   })
 
@@ -111,16 +113,85 @@ describe('verification', () => {
     expect(JSON.parse(json.stderr)).toMatchObject({ error: { code: 'invalid_signature' } })
   })
 
-  test('without a key of the sender, the output says that the signature was not checked', async () => {
+  test('the sender of a message is verified by its name, and --verify says whom the reader expects', async () => {
     await using scene = await startScene('alice', 'bob')
     const id = await idOf(scene.as('alice', 'send bob hello --json --seal'))
-    expect((await scene.as('bob', `read ${id}`)).stdout).toContain('signature not checked (--verify)')
     const { documents } = await scene.as('alice', 'key show --json')
-    const pubkey = String(documents()[0]?.pubkey)
-    expect((await scene.as('bob', `read ${id} --verify ${pubkey}`)).stdout).toContain('signature verified')
+    const { pubkey = '', agent_id: agentId = '' } = documents<Record<string, string>>()[0] ?? {}
+    const address = `alice@${scene.service.authority}`
+    for (const verify of [
+      '',
+      ...['alice', address, agentId, pubkey, 'bob --verify alice'].map((one) => ` --verify ${one}`),
+    ]) {
+      const { stdout } = await scene.as('bob', `read ${id}${verify}`)
+      expect(stdout, verify).toContain('checked       sealed, signature verified\n')
+      expect(stdout, verify).toContain(`from          ${address} (${agentId})\n`)
+    }
     const elsewhere = await scene.as('bob', `read ${id} --verify bob`)
-    expect(elsewhere).toMatchObject({ exitCode: 4, stdout: '', stderr: expect.stringContaining('no key is known') })
-    expect((await scene.as('bob', `read ${id} --verify bob --verify alice`)).stdout).toContain('from          alice (')
+    expect(elsewhere).toMatchObject({
+      exitCode: 4,
+      stdout: '',
+      stderr: expect.stringContaining(`from ${address} (${agentId}), which --verify does not name`),
+    })
+    const list = await scene.as('bob', 'inbox --requests --open --verify bob --json')
+    expect(list.documents()).toMatchObject([{ opened: { verified: false, sender: { agentId, name: 'alice' } } }])
+    expect((await scene.as('bob', 'inbox --requests --open --verify bob')).stdout).toContain(
+      '[sealed, from a sender that --verify does not name',
+    )
+  })
+
+  test('lists show names, and the id of a stranger', async () => {
+    await using scene = await startScene('alice', 'bob')
+    const id = await idOf(scene.as('alice', 'send bob hello --json'))
+    const [{ agent_id: agentId = '' } = {}] = (await scene.as('alice', 'key show --json')).documents<{
+      agent_id: string
+    }>()
+    expect((await scene.as('bob', 'events')).stdout).toMatch(/from alice\n$/)
+    expect((await scene.as('bob', 'inbox --requests')).stdout).toContain(
+      `from alice\n    [signed, signature verified, ${agentId}]\n    | hello\n`,
+    )
+    expect((await scene.as('bob', `contacts accept alice@${scene.service.authority}`)).exitCode).toBe(0)
+    expect((await scene.as('bob', 'contacts')).stdout).toBe(`${agentId}  accepted  alice\n`)
+    expect((await scene.as('bob', 'inbox')).stdout).toContain('from alice\n    [signed, signature verified]\n')
+    expect((await scene.as('alice', `receipt ${id}`)).stdout).toMatch(
+      /^accepted \(accepted at \S+, from alice to bob\)\n$/,
+    )
+    expect((await scene.as('bob', `lookup alice@${scene.service.authority}`)).stdout).toContain(agentId)
+  })
+
+  test('an older message names its sender by id: it is verified with the name, which is then remembered', async () => {
+    await using scene = await startScene('alice', 'bob')
+    const key = parseKey(readFileSync(scene.key('alice'), 'utf8'))
+    const { sig: _sig, ...unsigned } = JSON.parse((await scene.as('alice', 'send bob hello --print')).stdout)
+    const envelope = signEnvelope({ ...unsigned, from: key.agentId }, key.secretKey)
+    const sent = await scene.as('alice', 'post - --quiet', { stdin: JSON.stringify(envelope) })
+    expect(sent.exitCode).toBe(0)
+    const before = (await scene.as('bob', 'inbox --requests')).stdout
+    expect(before).toContain(`from ${key.agentId.slice(0, 8)}…\n`)
+    expect(before).toContain('[signed, sender according to the service, signature not checked (--verify)')
+    expect(await scene.as('bob', `read ${envelope.id} --verify ${key.agentId}`)).toMatchObject({
+      exitCode: 4,
+      stderr: expect.stringContaining('no key is known'),
+    })
+    expect((await scene.as('bob', `read ${envelope.id} --verify alice`)).stdout).toContain('signed, signature verified')
+    expect((await scene.as('bob', 'inbox --requests')).stdout).toContain('from alice\n    [signed, signature verified')
+  })
+
+  test('a name keeps the key that was seen first, over all commands', async () => {
+    await using scene = await startScene('alice', 'bob', 'mallory')
+    await scene.as('alice', 'send bob hello')
+    expect((await scene.as('bob', 'inbox --requests')).stdout).toContain('signature verified')
+    const [mallory = {}] = (await scene.as('bob', 'lookup mallory --json')).documents()
+    const body = JSON.stringify({ ...mallory, name: 'alice' })
+    scene.service.meet('GET /v2/agents/alice', { kind: 'answer', status: 200, body })
+    const run = await scene.as('bob', 'lookup alice')
+    expect(run).toMatchObject({ exitCode: 4, stdout: '' })
+    expect(run.stderr).toContain('the key of alice is not the one that was seen first')
+    expect(run.stderr).toContain(`svc keeps in ${scene.folder.path('state/agents')}`)
+    // The first key is used without asking again.
+    const before = scene.service.requests.length
+    expect((await scene.as('bob', 'inbox --requests')).stdout).toContain('signature verified')
+    expect(scene.service.requests.slice(before).map(({ target }) => target)).not.toContain('/v2/agents/alice')
   })
 
   test('an invalid key is a usage error', async () => {

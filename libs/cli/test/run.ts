@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { addAdmin } from '@svc/cli/commands/admin/admin.ts'
 import { runSvc } from '@svc/cli/program.ts'
+import { afterAll } from 'vitest'
 
 export interface Run {
   readonly exitCode: number
@@ -14,6 +15,9 @@ export interface Run {
 }
 
 const NOWHERE = join(tmpdir(), 'svc-no-such-folder')
+/** The state folder of all commands of a test file, unless a test names another one. */
+const STATE = join(tmpdir(), `svc-cli-state-${process.pid}-${Date.now()}`)
+afterAll(() => rmSync(STATE, { recursive: true, force: true }))
 
 export interface RunOptions {
   readonly env?: NodeJS.ProcessEnv
@@ -41,7 +45,7 @@ export async function svc(args: readonly string[], options: RunOptions = {}): Pr
   const input = stdin instanceof Readable ? stdin : Readable.from(stdin.length === 0 ? [] : [Buffer.from(stdin)])
   const io = {
     // Ignore the profiles of the user who runs the tests.
-    env: { SVC_CONFIG_DIR: NOWHERE, SVC_STATE_DIR: NOWHERE, ...env },
+    env: { SVC_CONFIG_DIR: NOWHERE, SVC_STATE_DIR: STATE, ...env },
     stdin: Object.assign(input, { isTTY: terminal }),
     stdout: Object.assign(stdout, { isTTY: coloured }, columns === undefined ? {} : { columns }),
     stderr: Object.assign(stderr, { isTTY: terminal }),

@@ -12,7 +12,10 @@ export async function startScene(...names: string[]) {
     key: (name: string) => folder.path(`${name}.key`),
     /** Runs a command as the named agent. */
     as: (name: string, args: string, options: RunOptions & { rest?: string[] } = {}): Promise<Run> =>
-      svc(['--key', scene.key(name), '--url', service.url, ...args.split(' '), ...(options.rest ?? [])], options),
+      svc(['--key', scene.key(name), '--url', service.url, ...args.split(' '), ...(options.rest ?? [])], {
+        ...options,
+        env: { SVC_STATE_DIR: folder.path('state'), ...options.env },
+      }),
     async [Symbol.asyncDispose]() {
       folder[Symbol.dispose]()
       await service[Symbol.asyncDispose]()

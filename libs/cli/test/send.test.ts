@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs'
+import { eventually } from '@svc/test/support/eventually.ts'
 import { describe, expect, test } from 'vitest'
 import type { RunOptions } from './run.ts'
 import { idOf, startScene } from './scene.ts'
@@ -70,13 +71,18 @@ describe('send', () => {
     expect(run.stderr).toMatch(/^warning: this machine's clock is 3600 s behind the service's: .*\n$/)
   })
 
-  test('without an answer, the error says how to check the outcome', async () => {
+  test('the same mistyped recipient gives one error, sealed or not', async () => {
     await using scene = await startScene('alice')
-    scene.service.meet('POST /v2/messages', ...Array.from({ length: 4 }, () => ({ kind: 'lose' }) as const))
-    const run = await scene.as('alice', 'send alice once')
-    expect(run.exitCode).toBe(3)
-    const id = /svc receipt (\S+)/.exec(run.stderr)?.[1] ?? ''
-    expect((await scene.as('alice', `receipt ${id} --json`)).documents()).toMatchObject([{ status: 'accepted' }])
+    const recipients = ['nobody', 'nobody@elsewhere.example', 'No Body', 'al', 'alice@', '@alice', 'board:x', 'a/../b']
+    for (const to of recipients) {
+      const errorOf = async (...options: string[]) => {
+        const { exitCode, stderr } = await scene.as('alice', 'send', { rest: [to, 'hello', '--json', ...options] })
+        return { exitCode, stderr: stderr.replace(/,"request_id":"\w+"/, '') }
+      }
+      const error = await errorOf()
+      expect([1, 2]).toContain(error.exitCode)
+      expect(await errorOf('--seal'), to).toEqual(error)
+    }
   })
 
   test('to a stranger, the output says that the message waits', async () => {
@@ -88,5 +94,109 @@ describe('send', () => {
     expect((await scene.as('bob', 'inbox --requests')).stdout).toContain('hello')
     await scene.as('bob', 'contacts accept alice')
     expect((await scene.as('bob', 'inbox')).stdout).toContain('hello')
+  })
+})
+
+describe('without an answer', () => {
+  const four = <T>(fault: T): T[] => Array.from({ length: 4 }, () => fault)
+
+  test.each(['', ' --seal'])(
+    'the message is kept, and svc send --repeat%s finds out that it was accepted',
+    async (seal) => {
+      await using scene = await startScene('alice')
+      scene.service.meet('POST /v2/messages', ...four({ kind: 'lose' } as const))
+      const run = await scene.as('alice', `send alice once${seal}`)
+      expect(run).toMatchObject({ exitCode: 3, stdout: '' })
+      const [, id, command] =
+        /the message (\w+) was accepted; to send it safely again: svc (.*)\n$/.exec(run.stderr) ?? []
+      expect(command).toBe(`send --repeat ${id} --key ${scene.key('alice')} --url ${scene.service.url}`)
+      const again = await scene.as('alice', `send --repeat ${id} --json`)
+      expect(again.documents()).toMatchObject([{ msg_id: id, duplicate: true }])
+      expect((await scene.as('alice', 'inbox --quiet')).stdout).toBe(`${id}\n`)
+      expect(await scene.as('alice', `send --repeat ${id}`)).toMatchObject({
+        exitCode: 2,
+        stderr: expect.stringContaining(`no message ${id} is kept`),
+      })
+    },
+  )
+
+  test.each(['', ' --seal', ' --ttl 60'])(
+    'a message that was never accepted%s is signed again under the same id',
+    async (option) => {
+      await using scene = await startScene('alice', 'bob')
+      scene.service.meet('POST /v2/messages', ...four({ kind: 'cut' } as const))
+      const run = await scene.as('alice', `send bob once --json${option}`)
+      expect(run).toMatchObject({ exitCode: 3, stdout: '' })
+      const { error } = JSON.parse(run.stderr) as { error: Record<string, string> }
+      expect(error).toMatchObject({
+        code: 'no_answer',
+        repeat: expect.stringContaining(`svc send --repeat ${error.msg_id}`),
+      })
+      // Ten minutes later.
+      scene.service.clockOffsetMs = 600_000
+      const again = await scene.as('alice', `send --repeat ${error.msg_id} --json`)
+      expect(again.documents()).toMatchObject([{ msg_id: error.msg_id, duplicate: false }])
+      expect((await scene.as('bob', `read ${error.msg_id}`)).stdout).toContain('| once')
+    },
+  )
+
+  test('a message that the service refuses is not kept, and one that it did not look at is', async () => {
+    await using scene = await startScene('alice')
+    const kept = async () =>
+      /none is kept|kept are/.exec((await scene.as('alice', 'send --repeat 12345678')).stderr)?.[0]
+    expect((await scene.as('alice', 'send nobody hello')).exitCode).toBe(1)
+    expect(await kept()).toBe('none is kept')
+    scene.service.meet('POST /v2/messages', ...four({ kind: 'refuse', code: 'unavailable' } as const))
+    const run = await scene.as('alice', 'send alice hello')
+    expect(run).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('svc send --repeat') })
+    expect(await kept()).toBe('kept are')
+  })
+
+  test('an interrupt says how to repeat the message', async () => {
+    await using scene = await startScene('alice')
+    scene.service.meet('POST /v2/messages', { kind: 'hang' })
+    const stop = new AbortController()
+    const run = scene.as('alice', 'send alice once', { signal: stop.signal })
+    await eventually(() => scene.service.requests.some(({ target }) => target === '/v2/messages'))
+    stop.abort()
+    const { exitCode, stderr } = await run
+    expect(exitCode).toBe(130)
+    const id = /svc send --repeat (\w+)/.exec(stderr)?.[1]
+    expect((await scene.as('alice', `send --repeat ${id}`)).stdout).toContain(`accepted: ${id}`)
+  })
+
+  test.each(['send', 'send --repeat 12345678 bob'])('svc %s is a usage error', async (command) => {
+    await using scene = await startScene('alice')
+    expect((await scene.as('alice', command)).exitCode).toBe(2)
+  })
+})
+
+describe('send --accept-replies', () => {
+  test('accepts the recipient first, once, and svc contacts lists that and takes it back', async () => {
+    await using scene = await startScene('alice', 'bob')
+    const sent = await scene.as('alice', 'send bob hello --accept-replies')
+    expect(sent).toMatchObject({
+      exitCode: 0,
+      stderr: 'accepted bob, for 1 unit; svc contacts remove bob takes it back\n',
+    })
+    const calls = scene.service.requests.filter(({ method }) => method !== 'GET').map(({ target }) => target)
+    expect(calls.slice(-2)).toEqual([expect.stringMatching('^/v2/contacts/'), '/v2/messages'])
+    await scene.as('bob', 'contacts accept alice')
+    expect((await scene.as('alice', 'send bob again --accept-replies')).stderr).toBe('')
+    await scene.as('bob', 'send alice answer')
+    expect((await scene.as('alice', 'inbox')).stdout).toContain('| answer')
+    expect((await scene.as('alice', 'contacts')).stdout).toMatch(
+      /^\w+ {2}accepted {2}bob {2}\(accepted with --accept-replies\)\n$/,
+    )
+    await scene.as('alice', 'contacts remove bob')
+    expect((await scene.as('alice', 'contacts')).stdout).toBe('')
+  })
+
+  test('never changes a block', async () => {
+    await using scene = await startScene('alice', 'bob')
+    await scene.as('alice', 'contacts block bob')
+    const sent = await scene.as('alice', 'send bob hello --accept-replies')
+    expect(sent).toMatchObject({ exitCode: 0, stderr: 'bob stays blocked, so its answers are refused\n' })
+    expect((await scene.as('alice', 'contacts')).stdout).toMatch(/^\w+ {2}blocked {2}bob\n$/)
   })
 })

@@ -15,7 +15,8 @@ const ATTEMPT_MS = 10_000
 /** Posts envelopes like the service's webhook (spec 10.5), but also to addresses of this machine and without TLS. */
 export function createForwardWork({ url, secret, owner }: ForwardOptions): Work {
   return {
-    async run({ cursor, message }, _opened, _attempt, signal) {
+    opens: false,
+    async run({ message }, { cursor, signal }) {
       if (signal.aborted) return { result: 'stopped' }
       const body = JSON.stringify(message.envelope)
       const timestamp = String(Math.floor(Date.now() / 1000))

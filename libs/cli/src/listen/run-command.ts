@@ -1,9 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import type { Event } from '@svc/contracts/resources.ts'
-import type { Opened } from '@svc/sdk/messages/open.ts'
+import type { Received } from '@svc/sdk/messages/answer.ts'
+import type { HandlerContext } from '@svc/sdk/process/consumer.ts'
 import type { Io } from '../io.ts'
 import { bodyText } from '../output/format.ts'
-import type { KnownSenders } from '../output/received.ts'
 import type { Outcome, Work } from './work.ts'
 
 interface CommandOptions {
@@ -13,7 +12,6 @@ interface CommandOptions {
   readonly input: 'body' | 'event'
   /** The command is stopped after this time. Undefined for no limit. */
   readonly timeoutMs: number | undefined
-  readonly senders: KnownSenders
   /** Extra variables, so that the command can call svc as this agent. */
   readonly env: Readonly<Record<string, string>>
 }
@@ -33,10 +31,14 @@ process.on('exit', () => {
 
 export function createCommandWork({ stdout, stderr, env }: Io, options: CommandOptions): Work {
   return {
-    async run(event, opened, attempt, signal) {
+    opens: true,
+    async run(message, context) {
+      const { signal, event } = context
       if (signal.aborted) return { result: 'stopped' }
-      const variables = { ...env, ...options.env, ...describe(event, opened, attempt, options.senders) }
-      const input = options.input === 'event' ? `${JSON.stringify({ ...event, opened })}\n` : bodyText(opened?.body)
+      const variables = { ...env, ...options.env, ...describe(message, context) }
+      const { body, sealed, verified, sender } = message
+      const opened = { body, sealed, verified, sender }
+      const input = options.input === 'event' ? `${JSON.stringify({ ...event, opened })}\n` : bodyText(body)
       let child: ChildProcess
       try {
         // A separate process group, so that all processes that the command starts can be killed together.
@@ -112,18 +114,18 @@ function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
 
 /** Metadata of the message. Free text of others, such as the body, is only on standard input, never in variables. */
 function describe(
-  { cursor, kind, message }: Event,
-  opened: Opened | undefined,
-  attempt: number,
-  senders: KnownSenders,
+  { message, sealed, verified, sender }: Received,
+  { event: { cursor, kind }, attempt }: HandlerContext,
 ): Record<string, string> {
   const { id, from, to, type, ts, thread_id, reply_to } = message.envelope
   return {
     SVC_MESSAGE_ID: id,
     SVC_FROM: from,
-    SVC_FROM_NAME: senders.nameOf(from) ?? '',
-    SVC_VERIFIED: opened?.verified === true ? '1' : '0',
-    SVC_SEALED: opened?.sealed === true ? '1' : '0',
+    SVC_FROM_ID: sender?.agentId ?? '',
+    // A name that a script trusts, so only that of a verified sender.
+    SVC_FROM_NAME: verified ? (sender?.name ?? '') : '',
+    SVC_VERIFIED: verified ? '1' : '0',
+    SVC_SEALED: sealed ? '1' : '0',
     SVC_TO: to,
     SVC_TYPE: type,
     SVC_TS: ts,

@@ -23,6 +23,11 @@ export function agentLine({ name, agent_id, pubkey, revoked }: Agent): string {
   return `${name.padEnd(32)}  ${agent_id}  ${pubkey}${revoked ? '  revoked' : ''}`
 }
 
+/** `<agent id>  accepted  alice`. The name comes last, because not every id has a known name. */
+export function idLine(agentId: string, state: string, name: string | undefined, ...marks: string[]): string {
+  return [agentId, state, ...(name === undefined ? [] : [name]), ...marks].join('  ')
+}
+
 /** `<id>  public    anyone   "title"`. The title is in quotes, so that it cannot look like another line. */
 export function boardLine({ id, visibility, posting, title }: BoardDetails): string {
   return `${id}  ${visibility.padEnd(8)}  ${posting.padEnd(7)}  ${JSON.stringify(title)}`

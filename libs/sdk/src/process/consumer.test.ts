@@ -315,6 +315,26 @@ test.each([1, 2, 4])(
   },
 )
 
+test('in any order, messages of one sender are handled at the same time', async () => {
+  const service = new ModelService([{ sender: 'alice' }, { sender: 'alice' }, { sender: 'alice' }])
+  const started: unknown[] = []
+  let release = (): void => undefined
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  await run(service, {
+    parallel: 2,
+    anyOrder: true,
+    onStart: (cursor) => started.push(cursor),
+    handle: async ({ body }, { event }) => {
+      started.push([body, event.cursor])
+      if (body === 1) await released
+      if (body === 3) release()
+    },
+  })
+  expect(started).toEqual([0, [1, 1], [2, 2], [3, 3]])
+})
+
 test('it ends after `count` messages, and a new store begins where `after` says', async () => {
   const service = new ModelService([{ sender: 'alice' }, { sender: 'bob' }, { sender: 'carol' }])
   const { deps, store } = service.live()

@@ -20,6 +20,8 @@ export interface HandlerContext {
   /** From 1, counted over all processes with this store. */
   readonly attempt: number
   readonly cursor: number
+  /** The event that brought the message. Its `kind` is the lane at that time. */
+  readonly event: Event
 }
 
 /** A message that was given up. */
@@ -55,6 +57,8 @@ export interface ProcessOptions extends CallOptions, Pick<StreamOptions, 'onRetr
   readonly after?: number | 'end' | undefined
   /** The most handlers at a time. Messages of one sender are handled one after the other. 1 keeps the order of all. Default 4. */
   readonly parallel?: number | undefined
+  /** Whether messages of one sender may be handled at the same time, in any order. Default false. */
+  readonly anyOrder?: boolean | undefined
   /** Attempts for each message before it becomes a dead letter. Default 5. */
   readonly attempts?: number | undefined
   /** Accept the sender of a request as a contact before it is answered. One unit each. Default false. */
@@ -65,6 +69,8 @@ export interface ProcessOptions extends CallOptions, Pick<StreamOptions, 'onRetr
   readonly count?: number | undefined
   /** Opens a message instead of `AgentClient.openMessage`. Undefined ignores it. A VerificationError makes it a dead letter. */
   readonly open?: ((message: Message, options: CallOptions) => Promise<Received | undefined>) | undefined
+  /** Called with the cursor after which it begins. The store has it. */
+  readonly onStart?: ((cursor: number) => void) | undefined
   /** An attempt failed. */
   readonly onFailure?: ((failure: { message: Received; error: unknown; attempt: number }) => void) | undefined
   /** A message is handled, its answer sent, and it is acknowledged. */
@@ -131,6 +137,7 @@ export class Consumer {
     const { after = 0, signal } = options
     const begin = async (): Promise<number> => (after === 'end' ? deps.latestCursor({ signal }) : after)
     const journal = await Journal.open(store, await deps.owner({ signal }), begin)
+    options.onStart?.(journal.cursor)
     await new Consumer(deps, options, store, journal).#run()
   }
 
@@ -203,7 +210,7 @@ export class Consumer {
     }
     this.#journal.take(event.cursor)
     this.#queued.add(id)
-    this.#handlers.add(from, async () => {
+    this.#handlers.add(this.#options.anyOrder === true ? id : from, async () => {
       try {
         if (!this.#signal.aborted) await this.#handle(event)
       } catch (error) {
@@ -239,7 +246,7 @@ export class Consumer {
         return this.#bury(event, { reason: 'the process was killed during the last attempt', attempts: attempt - 1 })
       let answer: Answer | null
       try {
-        const result = await this.#options.handle(received, { signal: this.#signal, attempt, cursor })
+        const result = await this.#options.handle(received, { signal: this.#signal, attempt, cursor, event })
         answer = this.#answerOf(received, result)
       } catch (error) {
         if (this.#signal.aborted) return this.#journal.giveBack(id)

@@ -19,10 +19,10 @@ export function writeDurably(path: string, text: string): void {
   }
 }
 
-/** Like `writeDurably`, without blocking the process. Several writes of one path are safe: the last one that ends stays. */
+/** Like `writeDurably`, without blocking the process. Several writes of one path are safe, also by several processes: the last one stays. */
 export async function writeDurablyLater(path: string, text: string): Promise<void> {
   writes += 1
-  const unfinished = `${path}.${writes}.new`
+  const unfinished = `${path}.${process.pid}.${writes}.new`
   try {
     makeFolder(dirname(path))
     const file = await open(unfinished, 'w', OWNER_ALONE)

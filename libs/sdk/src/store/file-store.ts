@@ -1,5 +1,5 @@
 /** A store in a folder, for Node. Not part of the main entry, so that a browser page does not load Node's modules. */
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { type Dirent, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { StoreError } from '../errors.ts'
 import { reasonOf, writeDurablyLater } from './durable-file.ts'
@@ -11,6 +11,14 @@ export interface FileStore extends Store, Disposable {
   readonly folder: string
 }
 
+export interface FileStoreOptions {
+  /**
+   * Several processes use the folder at the same time, so it is not locked, and the last value of a key wins. Good for pins of
+   * keys. `process` needs a folder of its own.
+   */
+  readonly shared?: boolean
+}
+
 const KEY = /^[A-Za-z0-9_-][A-Za-z0-9_.-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*$/
 const MAX_KEY_LENGTH = 200
 /** Written by `lockFolder`, and left by an interrupted write. */
@@ -19,13 +27,14 @@ const UNFINISHED = '.new'
 
 /**
  * Keeps each value in a file of its own, which only the owner of the process can read. A value is on the disk when `set`
- * resolves, and is replaced as a whole, whatever is killed when. One process at a time uses a folder.
+ * resolves, and is replaced as a whole, whatever is killed when. One process at a time uses a folder, unless it is `shared`.
  * @throws StoreError if another process uses the folder, or the folder is not writable.
  */
-export function createFileStore(folder: string): FileStore {
-  const lock = lockFolder(folder)
-  for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' }))
-    if (name.endsWith(UNFINISHED)) rmSync(join(folder, name), { force: true })
+export function createFileStore(folder: string, { shared = false }: FileStoreOptions = {}): FileStore {
+  const lock = shared ? undefined : lockFolder(folder)
+  // In a shared folder, another process may be writing them.
+  for (const { name, parentPath } of shared ? [] : entriesOf(folder))
+    if (name.endsWith(UNFINISHED)) rmSync(join(parentPath, name), { force: true })
   const pathOf = (key: string): string => join(folder, fileOf(key))
   return {
     folder,
@@ -44,7 +53,7 @@ export function createFileStore(folder: string): FileStore {
     async keys(prefix) {
       return list(folder).filter((key) => key.startsWith(prefix))
     },
-    [Symbol.dispose]: () => lock[Symbol.dispose](),
+    [Symbol.dispose]: () => lock?.[Symbol.dispose](),
   }
 }
 
@@ -57,13 +66,23 @@ function fileOf(key: string): string {
 
 function list(folder: string): string[] {
   const keys: string[] = []
-  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true, encoding: 'utf8' })) {
+  for (const entry of entriesOf(folder)) {
     if (!entry.isFile() || entry.name.endsWith(UNFINISHED)) continue
     const path = join(entry.parentPath, entry.name).slice(join(folder, '/').length)
     const key = path.replaceAll('\\', '/').replace(/\+([a-z])/g, (_, letter: string) => letter.toUpperCase())
     if (KEY.test(key) && !key.startsWith(LOCK)) keys.push(key)
   }
   return keys
+}
+
+/** A shared folder is created by its first value. */
+function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { recursive: true, withFileTypes: true, encoding: 'utf8' })
+  } catch (cause) {
+    if (isMissing(cause)) return []
+    throw new StoreError(`${folder} cannot be read: ${reasonOf(cause)}`, { cause })
+  }
 }
 
 function isMissing(error: unknown): boolean {

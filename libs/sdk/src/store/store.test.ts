@@ -16,6 +16,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 describe.each<[string, () => Store]>([
   ['memory', createMemoryStore],
   ['file', () => createFileStore(folder)],
+  ['shared file', () => createFileStore(join(folder, 'deep/er'), { shared: true })],
 ])('a %s store', (_, create) => {
   test('keeps, replaces, lists and deletes values', async () => {
     const store = create()
@@ -91,6 +92,14 @@ describe('a file store', () => {
     expect(values.map((value) => Number(value) % 5).toSorted()).toEqual([0, 1, 2, 3, 4])
     await store.set('key-0', 'last')
     expect(await store.get('key-0')).toBe('last')
+  })
+
+  test('that is shared is used by several processes at the same time', async () => {
+    const [one, two] = [createFileStore(folder, { shared: true }), createFileStore(folder, { shared: true })]
+    expect(await one.keys('')).toEqual([])
+    await one.set('pin/alice', 'one')
+    await two.set('pin/alice', 'two')
+    expect([await one.get('pin/alice'), await two.keys('pin/')]).toEqual(['two', ['pin/alice']])
   })
 
   test('is free again after its process was killed', async () => {

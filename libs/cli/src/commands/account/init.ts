@@ -7,6 +7,7 @@ import { syncFolder } from '@svc/sdk/store/durable-file.ts'
 import type { Command } from 'commander'
 import { nameOrId } from '../../arguments.ts'
 import { DEFAULT_URL, type GlobalOptions, outputOf } from '../../context.ts'
+import { createAgentStore, folderOfAgent } from '../../files/agent-store.ts'
 import { readKeyFile, writeKeyFile } from '../../files/key-file.ts'
 import { configFolder } from '../../files/places.ts'
 import { assertProfileName, defaultProfile, findProfile, saveProfile, setDefaultProfile } from '../../files/profiles.ts'
@@ -51,10 +52,14 @@ Examples:
         const agentKey = findOrMakeKey(target.key, out)
         const pinned = authority === undefined ? {} : { authority }
         const warn = (text: string): void => out.warn(`warning: ${text}`)
-        const client = clientOf({ url: target.url, key: agentKey, warn, ...pinned })
+        const store = createAgentStore(async () =>
+          folderOfAgent(io.env, 'agents', { ...agentKey, authority: await client.authority({ signal }) }),
+        )
+        const client = clientOf({ url: target.url, key: agentKey, store, warn, ...pinned })
         const bar = createProgressBar(io)
         const onProgress = out.json ? undefined : bar.update
         const registered = await client.register(name, { signal, onProgress }).finally(() => bar.clear())
+        await client.pin(name, agentKey.pubkey)
         saveProfile(folder, made.name, { ...target, authority: await client.authority({ signal }), agent: name })
         const first = defaultProfile(folder) === undefined
         if (first || asDefault) setDefaultProfile(folder, made.name)

@@ -1,8 +1,9 @@
-import type { ContactState } from '@svc/contracts/resources.ts'
+import type { ContactEntry, ContactState } from '@svc/contracts/resources.ts'
 import type { Command } from 'commander'
 import { nameOrId } from '../../arguments.ts'
 import { agentIdOf, contextOf } from '../../context.ts'
 import type { Io } from '../../io.ts'
+import { idLine } from '../../output/format.ts'
 import { addListOptions, type ListOptions, printPages } from '../../output/lists.ts'
 
 const CHANGES: { name: string; state: ContactState; done: string; description: string }[] = [
@@ -27,7 +28,10 @@ Examples:
   svc contacts list --key bob.key
   svc contacts accept alice --key bob.key
   svc contacts block 4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKi --key bob.key
-  svc contacts remove alice --key bob.key`,
+  svc contacts remove alice --key bob.key
+
+The list shows the names that svc has seen on this machine, and marks the agents that svc send --accept-replies accepted.
+Remove takes such an acceptance back.`,
     )
 
   const list = group
@@ -37,16 +41,24 @@ Examples:
   addListOptions(list, 'this agent id').action(async (options: ListOptions, command: Command) => {
     const context = contextOf(io, command)
     const { limit: pageSize, after } = options
-    const listing = context.agent().contacts({ pageSize, after, signal: context.signal })
-    const show = (entry: { agent_id: string; state: string }) =>
-      context.out.print(entry, [`${entry.agent_id}  ${entry.state}`], entry.agent_id)
+    const { signal } = context
+    const agent = context.agent()
+    const byItself = new Set((await agent.acceptedByItself({ signal })).map(({ agentId }) => agentId))
+    const listing = agent.contacts({ pageSize, after, signal })
+    const show = async (entry: ContactEntry) => {
+      const { agent_id, state } = entry
+      const name = await agent.nameOf(agent_id)
+      const marks = byItself.has(agent_id) ? ['(accepted with --accept-replies)'] : []
+      const document = { ...entry, name, ...(marks.length === 0 ? {} : { accepted_with: 'accept_replies' }) }
+      context.out.print(document, [idLine(agent_id, state, name, ...marks)], agent_id)
+    }
     await printPages(context, listing, { all: options.all, show, nothing: 'no contacts' })
   })
 
   for (const { name, state, done, description } of CHANGES) {
     group
       .command(name)
-      .argument('<agent>', 'a name, or an agent id', nameOrId)
+      .argument('<agent>', 'a name, an address or an agent id', nameOrId)
       .description(description)
       .addHelpText('after', `\nExample:\n  svc contacts ${name} alice --key bob.key`)
       .action(async (who: string, _options: object, command: Command) => {

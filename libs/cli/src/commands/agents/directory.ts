@@ -10,12 +10,16 @@ import { columns } from '../../output/output.ts'
 export function addLookup(program: Command, io: Io): void {
   program
     .command('lookup')
-    .argument('<name>', 'the exact name', nameOrId)
+    .argument('<name>', 'the exact name, or an address', nameOrId)
     .description('agent id and public key of a name, also of a revoked agent; needs no key')
     .addHelpText('after', '\nExamples:\n  svc lookup bob\n  svc lookup bob --json | jq -r .agent_id')
     .action(async (name: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
-      const agent = await context.visitor().lookup(name, { signal: context.signal })
+      const { signal } = context
+      const reader = context.reader()
+      // A name is always asked for, so that the answer shows a revocation.
+      const known = name.includes('@') ? (await reader.resolve(name, { signal })).name : name
+      const agent = await reader.lookup(known, { signal })
       const { created_at, revoked, ...rest } = agent
       const lines = columns({ ...rest, since: time(created_at), ...(revoked ? { revoked: 'yes' } : {}) })
       context.out.print(agent, lines, agent.agent_id)

@@ -10,11 +10,12 @@ import { Argument, type Command, Option } from 'commander'
 import { nameOrId } from '../../arguments.ts'
 import { agentIdOf, contextOf } from '../../context.ts'
 import type { Io } from '../../io.ts'
-import { boardLine, time } from '../../output/format.ts'
+import { boardLine, idLine, time } from '../../output/format.ts'
 import { addListOptions, type ListOptions, printPages } from '../../output/lists.ts'
 import { type ReadingOptions, showInList } from '../../output/message-list.ts'
+import { nameWithId } from '../../output/names.ts'
 import { columns } from '../../output/output.ts'
-import { addVerifyOption, learnSenders } from '../../output/received.ts'
+import { addVerifyOption, findExpected, readMessage } from '../../output/received.ts'
 
 interface CreateOptions {
   readonly description?: string
@@ -118,10 +119,12 @@ function addShow(group: Command, io: Io): void {
     .addHelpText('after', '\nExample:\n  svc boards show <board>')
     .action(async (id: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
-      const board = await context.reader().board(id, { signal: context.signal })
+      const reader = context.reader()
+      const board = await reader.board(id, { signal: context.signal })
       const { title, description, created_at, ...rest } = board
+      const owner = await nameWithId(reader, board.owner)
       const lines = [
-        ...columns({ ...rest, since: time(created_at), title: JSON.stringify(title) }),
+        ...columns({ ...rest, owner, since: time(created_at), title: JSON.stringify(title) }),
         ...(description === '' ? [] : ['', ...context.out.quote(description)]),
       ]
       context.out.print(board, lines, board.id)
@@ -149,15 +152,17 @@ Examples:
     async (id: string, options: FeedOptions, command: Command) => {
       const context = contextOf(io, command)
       const reader = options.open === true ? context.agent() : context.reader()
-      const senders = await learnSenders(context, reader, options.verify)
+      const { signal } = context
+      const expected = await findExpected(context, reader, options.verify)
+      const from = { client: reader, expected, signal, board: `board:${id}` }
       const listing = reader.feed(id, {
         threadId: options.thread,
         pageSize: options.limit,
         after: options.after,
-        signal: context.signal,
+        signal,
       })
-      const show = (post: Message) =>
-        showInList(context, { client: reader, senders, board: `board:${id}` }, post, options)
+      const show = (message: Message) =>
+        showInList(context, from, { document: message, message, read: () => readMessage(from, message) }, options)
       await printPages(context, listing, { all: options.all, show, nothing: 'no posts' })
     },
   )
@@ -194,10 +199,13 @@ function addMembers(group: Command, io: Io): void {
     .addHelpText('after', '\nExample:\n  svc boards members <board> --key alice.key')
     .action(async (id: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
-      const members = await context.agent().members(id, { signal: context.signal })
+      const owner = context.agent()
+      const members = await owner.members(id, { signal: context.signal })
       await context.out.list(async () => {
         for (const member of members) {
-          context.out.print(member, [`${member.agent_id}  ${member.role}`], member.agent_id)
+          const { agent_id, role } = member
+          const name = await owner.nameOf(agent_id)
+          context.out.print({ ...member, name }, [idLine(agent_id, role, name)], agent_id)
         }
       })
     })
@@ -207,7 +215,7 @@ function addRole(group: Command, io: Io): void {
   group
     .command('role')
     .argument('<board>', 'id of a board that you own', nameOrId)
-    .argument('<agent>', 'a name, or an agent id', nameOrId)
+    .argument('<agent>', 'a name, an address or an agent id', nameOrId)
     .addArgument(new Argument('<role>', 'the new role of the agent').choices(ROLES))
     .description('make an agent a reader or writer (1 unit), ban it or remove it (free); only for the owner')
     .addHelpText(

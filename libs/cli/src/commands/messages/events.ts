@@ -4,8 +4,9 @@ import type { Command } from 'commander'
 import { wholeNumber } from '../../arguments.ts'
 import { contextOf } from '../../context.ts'
 import type { Io } from '../../io.ts'
-import { messageLine, shortId } from '../../output/format.ts'
+import { messageLine } from '../../output/format.ts'
 import { printPages } from '../../output/lists.ts'
+import { senderName } from '../../output/names.ts'
 
 interface EventsOptions {
   readonly limit?: number
@@ -35,16 +36,17 @@ Examples:
     .action(async (options: EventsOptions, command: Command) => {
       const context = contextOf(io, command)
       const { limit = DEFAULT_LIMIT, after, all } = options
-      const listing = context.agent().events({
+      const agent = context.agent()
+      const listing = agent.events({
         pageSize: limit,
         after,
         signal: context.signal,
         onGap: ({ after, earliest }) =>
           context.out.warn(`warning: events ${after + 1} to ${earliest - 1} are no longer kept`),
       })
-      const show = (event: Event) => {
+      const show = async (event: Event) => {
         const { cursor, message } = event
-        const line = messageLine(message, shortId(message.envelope.from))
+        const line = messageLine(message, await senderName(agent, message.envelope.from, context.signal))
         context.out.print(event, [`${String(cursor).padStart(6)}  ${line}`], message.envelope.id)
       }
       await printPages(context, { pages: () => pagesOf(listing, limit) }, { all, show, nothing: 'no events' })

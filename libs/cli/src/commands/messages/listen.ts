@@ -1,26 +1,15 @@
 import { join, resolve } from 'node:path'
 import type { Event } from '@svc/contracts/resources.ts'
-import type { AgentClient } from '@svc/sdk/client.ts'
 import { ApiError, EventGapError } from '@svc/sdk/errors.ts'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { wholeNumber } from '../../arguments.ts'
 import { type Context, contextOf } from '../../context.ts'
-import { stateFolder } from '../../files/places.ts'
+import { folderOfAgent } from '../../files/agent-store.ts'
 import { readSecretFile } from '../../files/secret-file.ts'
 import { type Io, UsageError } from '../../io.ts'
-import type { Work, WorkOptions } from '../../listen/work.ts'
-import { messageLine, shortened, shortId } from '../../output/format.ts'
-import { type Reader, type ReadingOptions, SEALED } from '../../output/message-list.ts'
-import {
-  addVerifyOption,
-  type KnownSenders,
-  learnSenders,
-  readAnywhere,
-  readingJson,
-  readingText,
-  verdictLine,
-} from '../../output/received.ts'
-import type { Line } from '../../output/style.ts'
+import type { Work } from '../../listen/work.ts'
+import { type ReadingOptions, showInList } from '../../output/message-list.ts'
+import { addVerifyOption, findExpected, type Reader, readAnywhere } from '../../output/received.ts'
 
 interface ListenOptions extends ReadingOptions {
   readonly after?: number
@@ -38,8 +27,6 @@ interface ListenOptions extends ReadingOptions {
   readonly deadLetters?: string
 }
 
-/** At most this many characters of a body are shown. svc read shows all. */
-const PREVIEW_CHARACTERS = 300
 const LANES: readonly Event['kind'][] = ['inbox', 'requests', 'board']
 /** Without requests and posts: a stranger can send a request, and can make this agent a reader of its own board. */
 const DEFAULT_LANES: readonly Event['kind'][] = ['inbox']
@@ -58,11 +45,11 @@ Reconnects by itself when the service restarts, and shows nothing twice. Starts 
 --after starts after a cursor, --after 0 with the oldest event that is kept.
 
 --exec runs a command in the shell for each message. The command reads the body from its standard input. The rest is in
-SVC_MESSAGE_ID, SVC_FROM, SVC_FROM_NAME, SVC_VERIFIED, SVC_SEALED, SVC_TO, SVC_TYPE, SVC_TS, SVC_THREAD_ID, SVC_REPLY_TO,
-SVC_LANE, SVC_CURSOR, SVC_ACCEPTED_AT and SVC_ATTEMPT. If the command exits with 0, the message is acknowledged. Otherwise
-it is retried, and after --attempts it becomes a file in the folder of dead letters. The progress is on the disk, so the
-next svc listen continues where this one ended. If svc or the machine is killed, the command may run twice for a message:
-let it check SVC_MESSAGE_ID. Requests of strangers run nothing without --lane requests, and posts run nothing without
+SVC_MESSAGE_ID, SVC_FROM, SVC_FROM_ID, SVC_FROM_NAME, SVC_VERIFIED, SVC_SEALED, SVC_TO, SVC_TYPE, SVC_TS, SVC_THREAD_ID,
+SVC_REPLY_TO, SVC_LANE, SVC_CURSOR, SVC_ACCEPTED_AT and SVC_ATTEMPT. SVC_FROM_NAME is empty unless the signature was verified.
+If the command exits with 0, the message is acknowledged. Otherwise it is retried, and after --attempts it becomes a file
+in the folder of dead letters. The progress is on the disk, so the next svc listen continues where this one ended. If svc
+or the machine is killed, the command may run twice for a message: let it check SVC_MESSAGE_ID. Requests of strangers run nothing without --lane requests, and posts run nothing without
 --board: any agent can make yours a reader of its board.
 
 --forward posts each message to a URL like the service's webhook, for local development. --secret-file signs the requests.
@@ -108,23 +95,19 @@ Examples:
   addVerifyOption(command).action(async (options: ListenOptions, command: Command) => {
     const context = contextOf(io, command)
     const client = context.agent()
-    const senders = await learnSenders(context, client, options.verify)
+    const { signal } = context
+    const reader = { client, expected: await findExpected(context, client, options.verify), signal }
     if (options.exec !== undefined || options.forward !== undefined) {
-      await handle(context, client, senders, options)
+      await handle(context, reader, options)
       return
     }
-    const after = options.after ?? (await client.latestCursor({ signal: context.signal }))
+    const after = options.after ?? (await client.latestCursor({ signal }))
     if (options.after === undefined) context.out.note(`listening after cursor ${after}`)
-    await context.out.list(() => watch(context, client, senders, { ...options, after }))
+    await context.out.list(() => watch(context, reader, { ...options, after }))
   })
 }
 
-async function watch(
-  context: Context,
-  client: AgentClient,
-  senders: KnownSenders,
-  options: ListenOptions & { after: number },
-): Promise<void> {
+async function watch(context: Context, reader: Reader, options: ListenOptions & { after: number }): Promise<void> {
   const { signal, out } = context
   let { after } = options
   let left = options.count ?? Number.POSITIVE_INFINITY
@@ -137,9 +120,12 @@ async function watch(
   }
   for (;;) {
     try {
-      for await (const event of client.stream({ after, signal, onRetry, onCursor })) {
+      for await (const event of reader.client.stream({ after, signal, onRetry, onCursor })) {
         after = event.cursor
-        await show(context, { client, senders }, event, options)
+        const { message } = event
+        const prefix = `${String(event.cursor).padStart(6)}  `
+        const read = () => readAnywhere(reader, message)
+        await showInList(context, reader, { document: event, message, prefix, read }, options)
         left -= 1
         if (left === 0) return
       }
@@ -152,67 +138,41 @@ async function watch(
   }
 }
 
-async function show(
-  { out }: Context,
-  { client, senders }: Reader,
-  event: Event,
-  { open = false, verify }: ReadingOptions,
-): Promise<void> {
-  const { cursor, message } = event
-  const { from, id } = message.envelope
-  const head = `${String(cursor).padStart(6)}  ${messageLine(message, senders.nameOf(from) ?? shortId(from))}`
-  const line: Line = { text: head, style: 'strong' }
-  if ('body_enc' in message.envelope && !open) {
-    out.print(event, [line, SEALED], id)
-    return
-  }
-  const reading = await readAnywhere(client, message, true)
-  const isChecked = open || verify.length > 0
-  const document = isChecked ? { ...event, opened: readingJson(reading) } : event
-  const preview = 'error' in reading ? [] : out.quote(shortened(readingText(reading), PREVIEW_CHARACTERS))
-  const checked = 'error' in reading || isChecked ? [verdictLine(reading)] : []
-  out.print(document, [line, ...checked, ...preview], id)
-}
-
 /** `--exec` and `--forward`. Loads here the modules that only they need. */
-async function handle(
-  context: Context,
-  client: AgentClient,
-  senders: KnownSenders,
-  options: ListenOptions,
-): Promise<void> {
+async function handle(context: Context, reader: Reader, options: ListenOptions): Promise<void> {
   const { io, out, signal } = context
-  const { lockFolder } = await import('@svc/sdk/store/folder-lock.ts')
-  const { openProgress } = await import('../../listen/progress.ts')
+  const { client } = reader
+  const { createFileStore } = await import('@svc/sdk/store/file-store.ts')
+  const { findOldCursor, removeOldProgress } = await import('../../listen/old-progress.ts')
   const { workThrough } = await import('../../listen/work.ts')
   const { agentId } = context.key()
   const authority = await client.authority({ signal })
   // Now, because a failure while a message is handled would end the listener.
   if (options.exec !== undefined) await client.address({ signal })
   const kind = options.exec === undefined ? 'forward' : 'exec'
-  const place = join(stateFolder(io.env), 'listen', `${agentId}@${authority.replaceAll(':', '_')}`, kind)
-  const folder = resolve(options.state ?? place)
-  const work = await workOf(context, senders, options, { agentId, authority })
-  using _lock = lockFolder(folder)
-  const begin = async (): Promise<number> => options.after ?? (await client.latestCursor({ signal }))
-  const progress = await openProgress(folder, { agentId, authority }, begin)
-  out.note(`listening after cursor ${progress.cursor}, saved in ${folder}`)
-  const workOptions: WorkOptions = {
+  const folder = resolve(options.state ?? join(folderOfAgent(io.env, 'listen', { agentId, authority }), kind))
+  const work = await workOf(context, options, { agentId, authority })
+  using store = createFileStore(folder)
+  const workOptions = {
+    work,
+    store,
     lanes: kind === 'forward' ? DEFAULT_LANES : lanesOf(options),
     boards: options.board,
-    jobs: options.jobs,
+    parallel: options.jobs,
     attempts: options.attempts,
-    handles: kind === 'exec',
-    verifiedOnly: options.verify.length > 0,
+    after: findOldCursor(folder, { agentId, authority }) ?? options.after ?? ('end' as const),
+    count: options.count,
     deadLetters: resolve(options.deadLetters ?? join(folder, 'dead-letters')),
-    count: options.count ?? Number.POSITIVE_INFINITY,
+    onStart(cursor: number) {
+      removeOldProgress(folder)
+      out.note(`listening after cursor ${cursor}, saved in ${folder}`)
+    },
   }
-  await out.list(() => workThrough(context, { client, progress }, work, workOptions))
+  await out.list(() => workThrough(context, reader, workOptions))
 }
 
 async function workOf(
   context: Context,
-  senders: KnownSenders,
   { exec, forward, secretFile, stdin, timeout }: ListenOptions,
   { agentId, authority }: { agentId: string; authority: string },
 ): Promise<Work> {
@@ -222,7 +182,7 @@ async function workOf(
     const { createCommandWork } = await import('../../listen/run-command.ts')
     const env = { SVC_KEY: resolve(context.keyPath()), SVC_URL: target.url, SVC_AUTHORITY: authority }
     const timeoutMs = timeout === 0 ? undefined : timeout * 1_000
-    return createCommandWork(io, { command: exec, input: stdin, timeoutMs, senders, env })
+    return createCommandWork(io, { command: exec, input: stdin, timeoutMs, env })
   }
   const url = forward ?? ''
   if (!['http:', 'https:'].includes(URL.parse(url)?.protocol ?? '')) {

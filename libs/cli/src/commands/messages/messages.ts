@@ -6,13 +6,15 @@ import type { Io } from '../../io.ts'
 import { time } from '../../output/format.ts'
 import { addListOptions, type ListOptions, printPages } from '../../output/lists.ts'
 import { type ReadingOptions, showInList } from '../../output/message-list.ts'
+import { participant } from '../../output/names.ts'
 import { columns } from '../../output/output.ts'
 import {
   addVerifyOption,
-  type KnownSenders,
-  learnSenders,
+  findExpected,
+  type Opening,
   readingJson,
   readingText,
+  readMessage,
   readNamed,
   verdict,
 } from '../../output/received.ts'
@@ -34,10 +36,11 @@ export function addInbox(program: Command, io: Io): void {
     .addHelpText(
       'after',
       `
-The service checks the sender of a message when it accepts the message. --verify checks the sender again on this machine.
-It needs the sender's name or public key, because a message only has the sender's agent id, and the service finds keys
-only by name. With a name you trust the service to return the right key. With a public key that you got from the sender
-you need not trust the service at all.
+The service checks the sender of a message when it accepts the message. svc checks the signature again on this machine,
+with the key of the sender's name. The first time you trust the service to return the right key. svc keeps the key, and
+refuses another one from then on. With --verify only the senders that you name count as verified. Give an agent id or a
+public key that you got from the sender, and you need not trust the service at all. Some older messages have an agent id
+instead of a name, and need --verify <name>.
 
 Examples:
   svc inbox --key bob.key
@@ -48,16 +51,18 @@ Examples:
   addVerifyOption(addListOptions(command, 'this cursor')).action(async (options: InboxOptions, command: Command) => {
     const context = contextOf(io, command)
     const agent = context.agent()
-    const senders = await learnSenders(context, agent, options.verify)
+    const { signal } = context
+    const reader = { client: agent, expected: await findExpected(context, agent, options.verify), signal }
     const listing = agent.inbox({
       lane: options.requests === true ? 'requests' : undefined,
       unacked: options.unacked,
       threadId: options.thread,
       pageSize: options.limit,
       after: options.after,
-      signal: context.signal,
+      signal,
     })
-    const show = (message: Message) => showInList(context, { client: agent, senders }, message, options)
+    const show = (message: Message) =>
+      showInList(context, reader, { document: message, message, read: () => readMessage(reader, message) }, options)
     const nothing = options.requests === true ? 'no requests' : 'no messages'
     await printPages(context, listing, { all: options.all, show, nothing })
   })
@@ -75,13 +80,13 @@ export function addRead(program: Command, io: Io): void {
   addVerifyOption(command).action(async (id: string, { verify }: { verify: string[] }, command: Command) => {
     const context = contextOf(io, command)
     const agent = context.agent()
-    const senders = await learnSenders(context, agent, verify)
-    const message = await agent.message(id, { signal: context.signal })
-    // A user who names a sender wants only messages of that sender.
-    const reading = await readNamed(agent, message, verify.length === 0)
+    const { signal } = context
+    const expected = await findExpected(context, agent, verify)
+    const message = await agent.message(id, { signal })
+    const reading = await readNamed({ client: agent, expected, signal }, message)
     if ('error' in reading) throw reading.error
     const lines = [
-      ...columns({ ...headOf(message, senders), checked: verdict(reading) }),
+      ...columns({ ...headOf(message, reading), checked: verdict(reading) }),
       '',
       ...context.out.quote(readingText(reading)),
     ]
@@ -116,8 +121,13 @@ export function addReceipt(program: Command, io: Io): void {
     .addHelpText('after', '\nExample:\n  svc receipt <id> --key alice.key')
     .action(async (id: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
-      const receipt = await context.agent().receipt(id, { signal: context.signal })
-      context.out.print(receipt, [`${receipt.status} (accepted at ${time(receipt.accepted_at)})`], receipt.status)
+      const { signal } = context
+      const agent = context.agent()
+      const receipt = await agent.receipt(id, { signal })
+      const { envelope } = await agent.message(id, { signal })
+      const names = await Promise.all([envelope.from, envelope.to].map((who) => participant(agent, who, signal)))
+      const line = `${receipt.status} (accepted at ${time(receipt.accepted_at)}, from ${names.join(' to ')})`
+      context.out.print(receipt, [line], receipt.status)
     })
 }
 
@@ -136,12 +146,13 @@ export function addExport(program: Command, io: Io): void {
     })
 }
 
-function headOf({ envelope, lane, created_at, expires_at, acked, upvotes }: Message, senders: KnownSenders) {
+function headOf({ envelope, lane, created_at, expires_at, acked, upvotes }: Message, { opened: { sender } }: Opening) {
   const { id, from, to, type, ts, reply_to, thread_id } = envelope
-  const name = senders.nameOf(from)
+  // Beside an address the id, and beside an id the name.
+  const other = sender?.agentId === from ? sender.name : sender?.agentId
   return {
     id,
-    from: name === undefined ? from : `${name} (${from})`,
+    from: other === undefined ? from : `${from} (${other})`,
     to,
     type,
     sent: ts,

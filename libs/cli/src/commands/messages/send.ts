@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Envelope, SendResult } from '@svc/contracts/resources.ts'
-import { AnswerError, NetworkError } from '@svc/sdk/errors.ts'
+import type { AgentClient } from '@svc/sdk/client.ts'
+import type { Acceptance } from '@svc/sdk/contacts/acceptances.ts'
 import { type Command, Option } from 'commander'
-import { wholeNumber } from '../../arguments.ts'
-import { type Context, contextOf } from '../../context.ts'
+import { nameOrId, recipient, wholeNumber } from '../../arguments.ts'
+import { type Context, contextOf, type GlobalOptions } from '../../context.ts'
+import { UnknownOutcomeError } from '../../failure.ts'
 import { type Io, readStdin, UsageError } from '../../io.ts'
+import { deliver, findUnsent, isUnknown, type Unsent } from './unsent.ts'
 
 interface SendOptions {
   readonly jsonBody?: string
@@ -16,6 +19,8 @@ interface SendOptions {
   readonly thread?: string
   readonly ttl?: number
   readonly print?: boolean
+  readonly acceptReplies?: boolean
+  readonly repeat?: string
 }
 
 const STDIN = '-'
@@ -23,7 +28,7 @@ const STDIN = '-'
 export function addSend(program: Command, io: Io): void {
   program
     .command('send')
-    .argument('<to>', 'a name, name@authority, or board:<id>')
+    .argument('[to]', 'a name, name@authority, or board:<id>', recipient)
     .argument('[text]', 'the message; read from standard input if absent or -')
     .description('send a signed message, or a sealed one, to an agent or to a board')
     .addOption(new Option('--json-body <json>', 'a JSON value instead of text; - for standard input'))
@@ -35,11 +40,25 @@ export function addSend(program: Command, io: Io): void {
     .option('--reply-to <id>', 'the message that this one answers')
     .option('--thread <id>', 'the first message of the conversation')
     .option('--ttl <seconds>', 'the message expires after this time', wholeNumber(0, Number.MAX_SAFE_INTEGER))
-    .option('--print', 'print the envelope instead of sending it; svc post sends it')
+    .addOption(
+      new Option('--print', 'print the envelope instead of sending it; svc post sends it').conflicts('acceptReplies'),
+    )
+    .option(
+      '--accept-replies',
+      'first accept the recipient as a contact, so that answers reach the inbox; costs 1 unit',
+    )
+    .option('--repeat <id>', 'send a message again for which no answer came', nameOrId)
     .addHelpText(
       'after',
       `
 Put -- before a text that begins with -.
+
+--accept-replies costs 1 unit the first time. It never changes a block. svc contacts marks the agents that were accepted in
+this way, and svc contacts remove takes that back.
+
+If no answer comes, it is unknown whether the message was accepted. svc then exits with 3, prints the id of the message and the
+command that repeats it, and keeps the message in its state folder. svc send --repeat <id> sends the same envelope again, which
+the service accepts once. If it is too old and was never accepted, svc signs it again under the same id.
 
 Examples:
   svc send --key alice.key bob "hello"
@@ -47,19 +66,57 @@ Examples:
   svc send --key alice.key board:<id> "hello, all"
   svc send --key alice.key bob --json-body '{"task":"sum","of":[1,2]}' --type request
   git log -1 | svc send --key alice.key bob
+  svc send --key alice.key bob "can you answer?" --type request --accept-replies
+  svc send --key alice.key --repeat <id>
   svc send --key alice.key bob "once" --print > once.json && svc post once.json --key alice.key`,
     )
-    .action(async (to: string, text: string | undefined, options: SendOptions, command: Command) => {
+    .action(async (to: string | undefined, text: string | undefined, options: SendOptions, command: Command) => {
       const context = contextOf(io, command)
+      if (options.repeat !== undefined) {
+        if (to !== undefined) throw new UsageError('--repeat sends a kept message: it takes no recipient and no text')
+        return repeat(context, command, options.repeat)
+      }
+      if (to === undefined) throw new UsageError('no recipient: svc send <to> <text>')
       const body = await readBody(io, text, options.jsonBody)
       const { type, replyTo, thread: threadId, ttl, seal = false, sealFor, print = false } = options
       const agent = context.agent()
       // Hex never begins with `-`, which a command line would take for an option.
       const draft = { to, body, type, replyTo, threadId, ttl, id: randomUUID().replaceAll('-', '') }
       const composing = { seal: sealFor ?? seal, signal: context.signal }
-      if (print) context.out.raw(`${JSON.stringify(await mistakesNamed(agent.compose(draft, composing)))}\n`)
-      else await report(context, draft.id, mistakesNamed(agent.send(draft, composing)))
+      const envelope = await mistakesNamed(agent.compose(draft, composing))
+      if (print) {
+        context.out.raw(`${JSON.stringify(envelope)}\n`)
+        return
+      }
+      const acceptReplies = options.acceptReplies === true && !to.startsWith('board:')
+      await send(
+        context,
+        command,
+        { client: agent, isRepeat: false },
+        { draft, seal: composing.seal, acceptReplies, envelope },
+      )
     })
+}
+
+async function repeat(context: Context, command: Command, id: string): Promise<void> {
+  const client = context.agent()
+  await send(context, command, { client, isRepeat: true }, await findUnsent(context.store(client), id))
+}
+
+async function send(
+  context: Context,
+  command: Command,
+  { client, isRepeat }: { client: AgentClient; isRepeat: boolean },
+  message: Unsent,
+): Promise<void> {
+  const { out, signal } = context
+  const { id, to } = message.draft
+  const onAcceptance = (acceptance: Acceptance): void => {
+    if (acceptance === 'accepted') out.note(`accepted ${to}, for 1 unit; svc contacts remove ${to} takes it back`)
+    if (acceptance === 'blocked') out.note(`${to} stays blocked, so its answers are refused`)
+  }
+  const sending = deliver({ client, store: context.store(client), signal, isRepeat, onAcceptance }, message)
+  await report(context, id, sending, `svc send --repeat ${id}${optionsOf(command)}`)
 }
 
 export function addPost(program: Command, io: Io): void {
@@ -72,7 +129,7 @@ export function addPost(program: Command, io: Io): void {
       const context = contextOf(io, command)
       const envelope = parseJson(file === STDIN ? await readStdin(io) : readText(file), file)
       const sending = context.agent().post(envelope as Envelope, { signal: context.signal })
-      await report(context, (envelope as Envelope).id, sending)
+      await report(context, (envelope as Envelope).id, sending, `svc post ${quoted(file)}${optionsOf(command)}`)
     })
 }
 
@@ -100,17 +157,32 @@ async function mistakesNamed<T>(composing: Promise<T>): Promise<T> {
   }
 }
 
-async function report(context: Context, id: string, sending: Promise<SendResult>): Promise<void> {
+/** @param repeat the command that repeats the message. */
+async function report(context: Context, id: string, sending: Promise<SendResult>, repeat: string): Promise<void> {
   let result: SendResult
   try {
     result = await sending
   } catch (error) {
-    if (error instanceof NetworkError || error instanceof AnswerError) {
-      context.out.warn(`it is unknown whether message ${id} was accepted; check with svc receipt ${id}`)
-    }
-    throw error
+    if (!isUnknown(error, context.signal)) throw error
+    const unknown = new UnknownOutcomeError(id, repeat, error)
+    // An interrupt ends svc without an error, but the message was perhaps sent.
+    if (context.signal.aborted) context.out.warn(unknown.message)
+    throw unknown
   }
   context.out.print(result, [describe(result)], result.msg_id)
+}
+
+/** The options that say for which agent of which service a command is. */
+function optionsOf(command: Command): string {
+  const { profile, key, url, authority } = command.optsWithGlobals<GlobalOptions>()
+  return Object.entries({ profile, key, url, authority })
+    .map(([name, value]) => (value === undefined ? '' : ` --${name} ${quoted(value)}`))
+    .join('')
+}
+
+/** A word for the shell. */
+function quoted(text: string): string {
+  return /^[A-Za-z0-9_./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }
 
 function describe({ msg_id, lane, duplicate }: SendResult): string {
