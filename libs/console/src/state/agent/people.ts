@@ -30,6 +30,8 @@ export interface People {
    * @returns undefined if nobody knows. @throws VerificationError `key_changed`.
    */
   meet(who: string): Promise<Person | undefined>
+  /** Finds the agent of an id in what is kept. Asks nobody. */
+  recall(agentId: string): Promise<Person | undefined>
   /** @throws ApiError `not_found` for a name that the service does not know. @throws VerificationError `key_changed`. */
   idOf(who: string): Promise<string>
   /** Asks the service for the key of a name, even if one is kept. @throws like `idOf`. */
@@ -58,8 +60,9 @@ export function createPeople({ client, key, store, name, authority, ended }: Age
 
   function learn(person: Person): Person {
     const before = known.value.get(person.agentId)
-    const isBetter = before === undefined || before.source === 'directory'
-    const learnt = isBetter ? person : { ...before, name: before.name ?? person.name }
+    if (before !== undefined && person.source === 'directory' && before.name !== undefined) return before
+    // What a person has pinned stays a pin, and gets its name from the service.
+    const learnt = before?.source === 'pinned' ? { ...before, name: person.name } : person
     known.value = new Map(known.value).set(person.agentId, learnt)
     return learnt
   }
@@ -90,8 +93,14 @@ export function createPeople({ client, key, store, name, authority, ended }: Age
     }
   }
 
+  async function recall(agentId: string): Promise<Person | undefined> {
+    const isKept = (await client.nameOf(agentId)) !== undefined
+    return isKept ? met(await client.resolve(agentId, call)) : known.value.get(agentId)
+  }
+
   async function meetId(agentId: string): Promise<Person | undefined> {
-    if ((await client.nameOf(agentId)) !== undefined) return met(await client.resolve(agentId, call))
+    const kept = await recall(agentId)
+    if (kept !== undefined) return kept
     await readDirectory()
     const found = listed.value.get(agentId)
     if (found === undefined) return undefined
@@ -138,6 +147,7 @@ export function createPeople({ client, key, store, name, authority, ended }: Age
       }
     },
     find,
+    recall,
     isOwn: (who) => find(who)?.source === 'self',
     async meet(who) {
       const found = find(who)

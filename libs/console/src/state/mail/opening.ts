@@ -89,10 +89,10 @@ export function createOpener({ client, name }: AgentContext, people: People, out
     }
   }
 
-  /** The kept key of the name decides, so a sender of whom the service now gives another key is not met. */
+  /** A text does not wait for the directory. The views look there for the name of an id. */
   async function meet(from: string): Promise<void> {
     try {
-      await people.meet(from)
+      await (isAgentId(from) ? people.recall(from) : people.meet(from))
     } catch (error) {
       if (!(error instanceof VerificationError)) throw error
     }
