@@ -359,7 +359,7 @@ export const strings = {
     blockedHint: 'Their messages are refused.',
     none: 'Nobody',
     add: 'Add a contact',
-    addField: 'Name',
+    addField: 'Name or address',
     addButton: 'Add',
     addHint: 'Accepting an agent costs 1 unit.',
     write: 'Write',
