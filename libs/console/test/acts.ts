@@ -5,7 +5,7 @@ import { type AgentKey, parseKey } from '@svc/sdk'
 import type { Locator, Page } from '@svc/test/support/engines/chromium.ts'
 
 export const PASSPHRASE = 'correct horse battery'
-const { start, mail, write, requests, settings, boards } = strings
+const { start, mail, write, requests, settings, boards, contacts } = strings
 
 const button = (page: Page | Locator, name: string): Locator => page.getByRole('button', { name, exact: true })
 const field = (page: Page | Locator, label: string): Locator => page.getByLabel(label, { exact: true })
@@ -95,11 +95,26 @@ export async function sendSealed(page: Page, to: string, text: string): Promise<
   await page.getByRole('heading', { level: 1, name: strings.pages.sent }).waitFor()
 }
 
-/** Lets the recipient of the sent message that is shown answer to the inbox. */
-export async function acceptRecipient(page: Page, name: string): Promise<void> {
-  const offer = button(page, strings.sent.acceptRecipient(name))
-  await offer.click()
-  await offer.waitFor({ state: 'detached' })
+/** Writes to a name that nobody has. @returns what the page says about it. */
+export async function sendToNobody(page: Page, name: string, isSealed: boolean): Promise<string | null> {
+  await goTo(page, 'write')
+  await field(page, write.to).fill(name)
+  await field(page, write.text).fill('for nobody')
+  await field(page, write.seal).setChecked(isSealed)
+  await field(page, write.acceptReplies).setChecked(false)
+  await button(page, write.send).click()
+  const problem = await page.getByRole('alert').textContent()
+  await button(page, write.discard).click()
+  return problem
+}
+
+/** Takes back a contact that was accepted together with a message. */
+export async function takeBack(page: Page, name: string): Promise<void> {
+  await goTo(page, 'contacts')
+  const row = page.getByRole('region', { name: contacts.accepted }).getByRole('listitem').filter({ hasText: name })
+  await row.getByText(contacts.byMessage).waitFor()
+  await button(row, contacts.takeBack).click()
+  await row.waitFor({ state: 'detached' })
 }
 
 /** Opens the message whose row begins with a text. */
@@ -116,12 +131,15 @@ export async function acceptRequest(page: Page): Promise<void> {
   await page.getByRole('heading', { level: 1, name: strings.pages.inbox }).waitFor()
 }
 
-export async function reply(page: Page, text: string): Promise<void> {
+/** @returns to whom the answer goes, as the page says. */
+export async function reply(page: Page, text: string): Promise<string | null> {
   await button(page, mail.reply).click()
   const form = page.getByRole('form', { name: write.replying })
+  const to = await form.getByText(/^To [^ ]+@[^ ]+$/).textContent()
   await field(form, write.text).fill(text)
   await button(form, write.send).click()
   await form.waitFor({ state: 'detached' })
+  return to
 }
 
 /** Creates a board on which everybody may post. @returns its id. */

@@ -3,7 +3,7 @@
  * other: alice lives in one profile of the browser and on one gateway, bob in another profile and on the other gateway.
  */
 import { strings } from '@svc/console/strings.ts'
-import { AgentClient, formatKey, generateKey } from '@svc/sdk'
+import { AgentClient, type AgentKey, formatKey, generateKey } from '@svc/sdk'
 import type { BrowserContext, Locator, Page } from '@svc/test/support/engines/chromium.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from 'vitest'
@@ -26,6 +26,7 @@ let [alice, bob]: Page[] = []
 /** Writes to both from outside the browser. */
 let carol: AgentClient
 const bobsKey = generateKey()
+let alicesKey: AgentKey | undefined
 
 beforeAll(async () => {
   stage = await startStage()
@@ -109,6 +110,7 @@ describe('two windows', () => {
     await acts.waitForInbox(alice)
     await acts.waitForState(alice, 'live')
     const key = await acts.exportKey(alice)
+    alicesKey = key
     expect(await carol.lookup('alice')).toMatchObject({ agent_id: key.agentId })
     stage.watcher.secrets.push(key.secretKey)
   })
@@ -131,19 +133,51 @@ describe('two windows', () => {
   test('a sealed message arrives as a request, is accepted, and is answered to the inbox', SLOW, async () => {
     const [from, to] = [windowOf(alice), windowOf(bob)]
     await acts.sendSealed(from, 'Bob', 'for bob alone')
-    await acts.acceptRecipient(from, 'bob')
     const request = await acts.openMessage(to, 'requests', 'for bob alone')
     await request.getByRole('group', { name: strings.badges.label }).getByText(strings.badges.sealed).waitFor()
     await request.getByRole('group', { name: strings.badges.label }).getByText(strings.badges.directory).waitFor()
+    // The message names its sender by address, so nobody has to be asked who it is.
+    await request.getByRole('heading', { name: /^alice/ }).waitFor()
+    expect(await request.getByText(strings.identify.title).count()).toBe(0)
     await checkScreen(to)
     await acts.acceptRequest(to)
-    await acts.reply(to, 'an answer from bob')
+    expect(await acts.reply(to, 'an answer from bob')).toBe(strings.sent.to(`alice@${stage.system.authority}`))
     const answer = await acts.openMessage(from, 'inbox', 'an answer from bob')
     await answer.getByText('an answer from bob').waitFor()
     // A sent message is sealed for its recipient, so its sender reads the copy that the browser kept.
     await acts.goTo(from, 'sent')
     await from.getByText('for bob alone').first().waitFor()
     await checkScreen(from)
+  })
+
+  test('a recipient that was accepted with a message is listed, and can be taken back', SLOW, async () => {
+    const page = windowOf(alice)
+    await page.reload()
+    await acts.unlock(page)
+    await acts.goTo(page, 'write')
+    const offer = page.getByLabel(strings.write.acceptReplies, { exact: true })
+    await page.getByLabel(strings.write.to, { exact: true }).fill('carol')
+    await page.getByText(strings.write.costWithContact(1, 1)).waitFor()
+    expect(await offer.isChecked()).toBe(true)
+    await page.getByLabel(strings.write.to, { exact: true }).fill('bob')
+    await offer.waitFor({ state: 'detached' })
+    await acts.goTo(page, 'contacts')
+    await page.getByText(strings.contacts.byMessage).waitFor()
+    await checkScreen(page)
+    await acts.takeBack(page, 'bob')
+    const client = new AgentClient({
+      url: stage.system.urls[0] ?? '',
+      key: alicesKey ?? expect.fail('there is no key'),
+    })
+    expect((await client.contacts().page()).items).toEqual([])
+    await client.setContact('bob', 'accepted')
+  })
+
+  test('a recipient that does not exist gives one error, sealed or not', SLOW, async () => {
+    const page = windowOf(alice)
+    const problem = strings.write.noRecipient('bobb')
+    expect(await acts.sendToNobody(page, 'bobb', true)).toBe(problem)
+    expect(await acts.sendToNobody(page, 'bobb', false)).toBe(problem)
   })
 
   test('an envelope without an answer outlives a reload, and is sent again as it was', SLOW, async () => {

@@ -2,8 +2,9 @@
 import { computed, effect, signal } from '@preact/signals'
 import type { Event } from '@svc/contracts/resources.ts'
 import { strings } from '../strings.ts'
-import { shortId } from './agent/short-id.ts'
+import { labelOf } from './agent/people.ts'
 import type { Workspace } from './agent/workspace.ts'
+import { isUnwanted } from './mail/ignored.ts'
 import { isUnread } from './mail/unread.ts'
 import { route } from './route.ts'
 import { workspace } from './session.ts'
@@ -12,14 +13,11 @@ const RECORD = 'notifications'
 
 export const wantsNotifications = signal(false)
 
-export function unreadIn(lane: 'inbox' | 'requests', { mailbox, unread, ignored, contacts }: Workspace): number {
+export function unreadIn(lane: 'inbox' | 'requests', shown: Workspace): number {
+  const { mailbox, unread } = shown
   const place = unread.place.value
   return mailbox[lane].value.filter(({ cursor, message }) => {
-    if (!isUnread(place, cursor)) return false
-    return (
-      lane === 'inbox' ||
-      !(ignored.ids.value.has(message.envelope.id) || contacts.states.value.get(message.envelope.from) === 'blocked')
-    )
+    return isUnread(place, cursor) && (lane === 'inbox' || !isUnwanted(message, shown))
   }).length
 }
 
@@ -64,11 +62,11 @@ async function tryNotification(): Promise<boolean> {
 }
 
 /** The text of a message is not shown, because notifications are kept outside the browser. */
-function announce({ people, agentId }: Workspace, { kind, message }: Event): void {
+function announce({ people }: Workspace, { kind, message }: Event): void {
   const { from, id } = message.envelope
-  if (!wantsNotifications.value || document.visibilityState === 'visible' || kind === 'board' || from === agentId)
+  if (!wantsNotifications.value || document.visibilityState === 'visible' || kind === 'board' || people.isOwn(from))
     return
-  const name = people.known.value.get(from)?.name ?? shortId(from)
+  const name = labelOf(people, from)
   const title = kind === 'inbox' ? strings.settings.newMessage(name) : strings.settings.newRequest(name)
   const shown = new Notification(title, { tag: id })
   shown.onclick = () => window.focus()

@@ -1,5 +1,5 @@
 /** Tells a person about an error: what is wrong and what to do. */
-import { AnswerError, ApiError, NetworkError } from '@svc/sdk/errors.ts'
+import { AnswerError, ApiError, NetworkError, VerificationError } from '@svc/sdk/errors.ts'
 import { strings } from '../strings.ts'
 import { VaultError } from '../vault/vault-error.ts'
 import { notify } from './notices.ts'
@@ -12,6 +12,7 @@ export function explain(error: unknown): string {
   if (error instanceof VaultError) return strings.vaultErrors[error.code]
   if (error instanceof NetworkError) return strings.errorNetwork
   if (error instanceof AnswerError) return strings.errorAnswer
+  if (error instanceof VerificationError) return sentence(error.message)
   if (error instanceof TypeError || error instanceof RangeError) return sentence(error.message)
   return strings.errorUnexpected
 }
@@ -29,6 +30,19 @@ export async function attempt<T>(task: () => Promise<T>): Promise<T | undefined>
 /** For a change that nobody waits for, such as storing a draft. */
 export function inBackground(change: Promise<unknown>): void {
   change.catch(report)
+}
+
+/** For what only adds to a page, such as a name. Says only what a person must know: that a key has changed. */
+export function inPassing(task: Promise<unknown>): void {
+  task.catch((error: unknown) => {
+    if (error instanceof VerificationError) report(error)
+  })
+}
+
+/** Explains an error of a call that names an agent. */
+export function explainFor(name: string, error: unknown): string {
+  const isUnknown = hasCode(error, 'not_found') || hasCode(error, 'recipient_unavailable')
+  return isUnknown ? strings.write.noRecipient(name) : explain(error)
 }
 
 /** Shows a notice, unless the task failed because the vault was locked meanwhile. Then the page asks for the passphrase. */

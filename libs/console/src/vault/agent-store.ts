@@ -1,4 +1,5 @@
 import type { Envelope } from '@svc/contracts/resources.ts'
+import type { Store } from '@svc/sdk/store/store.ts'
 import type { Cipher, Scope } from './cipher.ts'
 import type { Change, VaultDatabase } from './database.ts'
 
@@ -14,12 +15,14 @@ export interface AgentStore {
   readonly pending: Records<PendingEnvelope>
   /** Content of sealed messages that this browser sent, by message id, because their sender cannot open them. */
   readonly sent: Records<SentPlaintext>
-  /** Public keys that the owner pinned, by agent id. A message that verifies against one needs no trust in the directory. */
+  /** Public keys that the owner has compared, by agent id. A message that verifies against one needs no trust in the service. */
   readonly pins: Records<PinnedKey>
   /** How far the owner has read, by list: `inbox`, `requests`, `board:<id>`. Reading never acknowledges. */
   readonly read: Records<ReadMark>
   /** Small settings of the views, such as `notifications`. */
   readonly preferences: Records<unknown>
+  /** What the SDK keeps, such as the keys of names. */
+  readonly client: Store
 }
 
 interface Records<Value> {
@@ -36,6 +39,8 @@ export interface KeptDraft {
   /** Whether `text` is JSON rather than plain text. */
   readonly isJson: boolean
   readonly isSealed: boolean
+  /** Whether sending accepts the recipient as a contact. Absent: yes. */
+  readonly acceptReplies?: boolean
   readonly replyTo?: string
   readonly threadId?: string
   readonly changedAtMs: number
@@ -77,7 +82,15 @@ export interface OpenVault {
   readonly database: VaultDatabase
 }
 
-const KINDS = ['drafts', 'pending', 'sent', 'pins', 'read', 'preferences'] as const satisfies (keyof AgentStore)[]
+const KINDS = [
+  'drafts',
+  'pending',
+  'sent',
+  'pins',
+  'read',
+  'preferences',
+  'client',
+] as const satisfies (keyof AgentStore)[]
 
 /** @param unlocked throws VaultError `locked` if the vault is no longer unlocked. */
 export function createAgentStore(agentId: string, unlocked: () => OpenVault): AgentStore {
@@ -88,6 +101,7 @@ export function createAgentStore(agentId: string, unlocked: () => OpenVault): Ag
     pins: createRecords(scopeOf(agentId, 'pins'), unlocked),
     read: createRecords(scopeOf(agentId, 'read'), unlocked),
     preferences: createRecords(scopeOf(agentId, 'preferences'), unlocked),
+    client: asStore(createRecords(scopeOf(agentId, 'client'), unlocked)),
   }
 }
 
@@ -123,6 +137,15 @@ export function createRecords<Value>(scope: Scope, unlocked: () => OpenVault): R
       const found = await vault.database.list(await vault.cipher.prefixOf(scope))
       return Promise.all(found.map(({ place, record }) => opened(vault, place, record)))
     },
+  }
+}
+
+function asStore({ get, put, delete: remove, list }: Records<string>): Store {
+  return {
+    get,
+    set: put,
+    delete: remove,
+    keys: async (prefix) => (await list()).map(({ id }) => id).filter((id) => id.startsWith(prefix)),
   }
 }
 

@@ -11,6 +11,8 @@ export interface AgentContext {
   readonly store: AgentStore
   /** Undefined until the agent is registered. */
   readonly name: ReadonlySignal<string | undefined>
+  /** The service's authority, in the addresses of its agents. Undefined until the service was asked. */
+  readonly authority: ReadonlySignal<string | undefined>
   /** Aborted when the vault is locked or the agent is removed. */
   readonly ended: AbortSignal
 }

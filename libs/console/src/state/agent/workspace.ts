@@ -4,7 +4,7 @@ import { AgentClient } from '@svc/sdk/client.ts'
 import { type Live, startLive } from '../../live/live.ts'
 import type { KeptAgent, Vault } from '../../vault/vault.ts'
 import { type Boards, createBoards } from '../boards/boards.ts'
-import { hasCode } from '../failures.ts'
+import { hasCode, inPassing } from '../failures.ts'
 import { createDrafts, type Drafts } from '../mail/drafts.ts'
 import { createIgnored, type Ignored } from '../mail/ignored.ts'
 import { createMailbox, type Mailbox } from '../mail/mailbox.ts'
@@ -49,16 +49,19 @@ export function createWorkspace(vault: Vault, { agentId, name: keptName }: KeptA
   const key = vault.keyOf(agentId)
   const end = new AbortController()
   const name = signal(keptName)
-  const client = new AgentClient({ url: location.origin, key })
-  const context: AgentContext = { client, key, store: vault.storeOf(agentId), name, ended: end.signal }
+  const authority = signal<string | undefined>(undefined)
+  const store = vault.storeOf(agentId)
+  const client = new AgentClient({ url: location.origin, key, store: store.client })
+  const context: AgentContext = { client, key, store, name, authority, ended: end.signal }
   const state = signal<'opening' | 'unregistered' | 'ready' | 'failed'>('opening')
   const failure = signal<unknown>(undefined)
   const live = signal<Live | undefined>(undefined)
   const listeners = new Set<(event: Event) => void>()
-  const [people, contacts, budget] = [createPeople(context), createContacts(context), createBudget(context)]
+  const [people, budget] = [createPeople(context), createBudget(context)]
+  const contacts = createContacts(context, people)
   const [settings, boards, ignored] = [createSettings(context), createBoards(context), createIgnored(context)]
   const [mailbox, unread, drafts] = [createMailbox(context), createUnread(context), createDrafts(context)]
-  const outbox = createOutbox(context)
+  const outbox = createOutbox(context, contacts)
   const opener = createOpener(context, people, outbox)
 
   async function open({ isNew } = { isNew: false }): Promise<void> {
@@ -66,6 +69,7 @@ export function createWorkspace(vault: Vault, { agentId, name: keptName }: KeptA
     if (isNew) return
     try {
       await settings.refresh()
+      authority.value = await client.authority({ signal: end.signal })
     } catch (error) {
       failure.value = error
       state.value = hasCode(error, 'signer_unknown') ? 'unregistered' : 'failed'
@@ -91,14 +95,18 @@ export function createWorkspace(vault: Vault, { agentId, name: keptName }: KeptA
     await unread.load(latest)
     live.value = startLive({ client, agentId, after: latest, onEvent: arrive, onCursor: mailbox.reach })
     await Promise.all([mailbox.loadOlder(), contacts.refresh(), budget.refresh()])
-    // Names make lists easier to read, but nothing waits for them.
-    void people.readDirectory().catch(() => undefined)
+    inPassing(meetMany())
+  }
+
+  /** Names decide which requests are hidden, and whether a recipient is a contact. */
+  async function meetMany(): Promise<void> {
+    for (const id of contacts.states.value.keys()) await people.meet(id)
+    for (const { message } of mailbox.requests.value) await people.meet(message.envelope.from)
   }
 
   function arrive(event: Event): void {
     mailbox.add([event])
-    // Names make lists easier to read, but nothing waits for them.
-    void people.seek(event.message.envelope.from).catch(() => undefined)
+    inPassing(people.meet(event.message.envelope.from))
     if (event.kind === 'board') boards.noteSubscription(event.message.envelope.to.slice('board:'.length))
     for (const listener of listeners) listener(event)
   }

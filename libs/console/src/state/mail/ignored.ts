@@ -1,4 +1,6 @@
 import { type ReadonlySignal, signal } from '@preact/signals'
+import type { Message } from '@svc/contracts/resources.ts'
+import type { Contacts } from '../agent/contacts.ts'
 import type { AgentContext } from '../agent/context.ts'
 
 /** Requests that a person does not want to see. Their senders are not told, and the service does not know. */
@@ -23,4 +25,9 @@ export function createIgnored({ store }: AgentContext): Ignored {
       await store.preferences.put(RECORD, [...ids.value])
     },
   }
+}
+
+/** Whether a request is hidden: it is ignored, or its sender is blocked. */
+export function isUnwanted({ envelope }: Message, shown: { ignored: Ignored; contacts: Contacts }): boolean {
+  return shown.ignored.ids.value.has(envelope.id) || shown.contacts.stateOf(envelope.from) === 'blocked'
 }

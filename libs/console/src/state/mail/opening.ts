@@ -2,6 +2,7 @@ import type { Envelope, Message } from '@svc/contracts/resources.ts'
 import { jcs } from '@svc/envelope/jcs.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { VerificationError } from '@svc/sdk/errors.ts'
+import { isAgentId } from '@svc/svc1/agent-id.ts'
 import type { SentPlaintext } from '../../vault/agent-store.ts'
 import type { AgentContext } from '../agent/context.ts'
 import type { People, Person } from '../agent/people.ts'
@@ -18,7 +19,7 @@ export type Opened =
 export type Trust = Person['source'] | 'none'
 
 /** `changed`: the service shows another envelope under the id of one that this browser sent. */
-type Refusal = 'cannot_open' | 'invalid_signature' | 'addressed_to_another' | 'changed'
+type Refusal = 'cannot_open' | 'invalid_signature' | 'key_changed' | 'addressed_to_another' | 'changed'
 
 /** The list from which a message was read. It decides to whom the message must be addressed (spec 13.5). */
 export type ReadFrom = 'mail' | 'sent' | `board:${string}`
@@ -33,12 +34,12 @@ export interface Opener {
 /** Past this the oldest answer is forgotten, so that a long history does not fill the memory. */
 const MAX_KEPT = 12_000
 
-export function createOpener({ client, key, name }: AgentContext, people: People, outbox: Outbox): Opener {
+export function createOpener({ client, name }: AgentContext, people: People, outbox: Outbox): Opener {
   const kept = new Map<string, Opened>()
 
   /** Names the content, and everything else that the answer depends on. */
   function nameOf({ envelope }: Message, readFrom: ReadFrom): string {
-    const person = people.known.value.get(envelope.from)
+    const person = people.find(envelope.from)
     const copy = copyOf(envelope.id)
     return `${digestOf(envelope)} ${readFrom} ${name.value} ${person?.source ?? 'none'} ${copy?.digest ?? copy !== undefined}`
   }
@@ -53,6 +54,8 @@ export function createOpener({ client, key, name }: AgentContext, people: People
   }
 
   async function open(message: Message, readFrom: ReadFrom): Promise<Opened> {
+    // The answer depends on what is known about the sender.
+    await meet(message.envelope.from)
     const name = nameOf(message, readFrom)
     const known = kept.get(name)
     if (known !== undefined) return known
@@ -64,31 +67,52 @@ export function createOpener({ client, key, name }: AgentContext, people: People
   }
 
   async function openNow(envelope: Envelope, readFrom: ReadFrom): Promise<Opened> {
-    const person = people.known.value.get(envelope.from)
-    const isOwn = envelope.from === key.agentId
+    const { from } = envelope
     const copy = copyOf(envelope.id)
     if (copy !== undefined && !isCopy(envelope, copy)) return { kind: 'failed', reason: 'changed' }
     try {
       const { body, sealed, verified } = await client.open(envelope, {
-        sender: person?.pubkey,
-        allowUnverified: person === undefined,
+        allowUnverified: true,
         to: recipientOf(envelope, readFrom),
       })
-      return { kind: 'open', body, sealed, trust: verified ? (person?.source ?? 'none') : 'none' }
+      return { kind: 'open', body, sealed, trust: verified ? (people.find(from)?.source ?? 'directory') : 'none' }
     } catch (error) {
       if (!(error instanceof VerificationError)) throw error
       if (error.reason === 'addressed_to_another') return { kind: 'failed', reason: error.reason }
-      if (error.reason !== 'cannot_open') return { kind: 'failed', reason: 'invalid_signature' }
-      if (!isOwn || readFrom === 'mail') return { kind: 'failed', reason: 'cannot_open' }
+      if (error.reason !== 'cannot_open') {
+        return { kind: 'failed', reason: (await isKeyChanged(from)) ? 'key_changed' : 'invalid_signature' }
+      }
+      if (!people.isOwn(from) || readFrom === 'mail') return { kind: 'failed', reason: 'cannot_open' }
       // Sealed by this agent for somebody else, who alone can open it.
       if (copy === undefined) return { kind: 'elsewhere' }
       return { kind: 'open', body: copy.body as JsonValue, sealed: true, trust: 'self' }
     }
   }
 
+  /** A text does not wait for the directory. The views look there for the name of an id. */
+  async function meet(from: string): Promise<void> {
+    try {
+      await (isAgentId(from) ? people.recall(from) : people.meet(from))
+    } catch (error) {
+      if (!(error instanceof VerificationError)) throw error
+    }
+  }
+
+  /** Whether the service now gives another key for the sender's name than it did first. */
+  async function isKeyChanged(from: string): Promise<boolean> {
+    const name = people.find(from)?.name
+    if (isAgentId(from) || name === undefined) return false
+    try {
+      await people.lookUp(name)
+      return false
+    } catch (error) {
+      return error instanceof VerificationError && error.reason === 'key_changed'
+    }
+  }
+
   /** The own signature covers the recipient of an own message. */
   function recipientOf({ from, to }: Envelope, readFrom: ReadFrom): string | undefined {
-    if (readFrom === 'sent' && from === key.agentId) return to
+    if (readFrom === 'sent' && people.isOwn(from)) return to
     return readFrom === 'mail' || readFrom === 'sent' ? name.value : readFrom
   }
 

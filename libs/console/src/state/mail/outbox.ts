@@ -3,6 +3,7 @@ import type { Envelope, SendResult } from '@svc/contracts/resources.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { ApiError } from '@svc/sdk/errors.ts'
 import type { PendingEnvelope, SentPlaintext } from '../../vault/agent-store.ts'
+import type { Contacts } from '../agent/contacts.ts'
 import type { AgentContext } from '../agent/context.ts'
 import { explain, isAbort } from '../failures.ts'
 import { digestOf } from './digest.ts'
@@ -16,8 +17,9 @@ export interface Pending extends PendingEnvelope {
 interface Outgoing {
   readonly to: string
   readonly body: JsonValue
-  /** True seals for the key that the directory has; a text is the key itself. */
-  readonly seal: boolean | string
+  readonly seal: boolean
+  /** Accepts the recipient as a contact, before the message is sent. */
+  readonly acceptReplies: boolean
   readonly replyTo?: string | undefined
   readonly threadId?: string | undefined
 }
@@ -38,7 +40,7 @@ export interface Outbox {
   forget(id: string): Promise<void>
 }
 
-export function createOutbox({ client, store, ended }: AgentContext): Outbox {
+export function createOutbox({ client, store, ended }: AgentContext, contacts: Contacts): Outbox {
   const pending = signal<ReadonlyMap<string, Pending>>(new Map())
   const sent = signal<ReadonlyMap<string, SentPlaintext>>(new Map())
 
@@ -92,8 +94,10 @@ export function createOutbox({ client, store, ended }: AgentContext): Outbox {
       const texts = (await store.sent.list()).sort((a, b) => a.value.sentAtMs - b.value.sentAtMs)
       sent.value = new Map(texts.map(({ id, value }) => [id, value]))
     },
-    async send({ to, body, seal, replyTo, threadId }) {
+    async send({ to, body, seal, acceptReplies, replyTo, threadId }) {
       const envelope = await client.compose({ to, body, replyTo, threadId }, { seal, signal: ended })
+      // Before the message, so that no answer is faster.
+      if (acceptReplies) await contacts.acceptReplies(to)
       const waiting = { envelope, body, composedAtMs: Date.now() }
       await store.pending.put(envelope.id, waiting)
       return post(waiting, false)

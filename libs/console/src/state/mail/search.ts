@@ -1,5 +1,5 @@
 import type { JsonValue } from '@svc/envelope/json-value.ts'
-import type { Person } from '../agent/people.ts'
+import type { People } from '../agent/people.ts'
 import type { Entry } from './mailbox.ts'
 import type { Opener } from './opening.ts'
 
@@ -16,7 +16,7 @@ export function isFiltering({ text, unreadOnly, unackedOnly }: Filter): boolean 
 }
 
 interface Sources {
-  readonly people: ReadonlyMap<string, Person>
+  readonly people: People
   readonly opener: Opener
   readonly isUnread: (cursor: number) => boolean
 }
@@ -30,10 +30,12 @@ export function filterEntries(entries: readonly Entry[], filter: Filter, sources
     if (filter.unackedOnly && message.acked) return false
     if (wanted === '') return true
     const { id, from } = message.envelope
-    const name = sources.people.get(from)?.name ?? ''
+    const person = sources.people.find(from)
     const opened = sources.opener.peek(message, 'mail')
     const body = opened?.kind === 'open' ? opened.body : bodyOf(message.envelope)
-    return [name, from, id, textOf(body)].some((text) => text.toLocaleLowerCase().includes(wanted))
+    return [person?.name ?? '', person?.agentId ?? '', from, id, textOf(body)].some((text) =>
+      text.toLocaleLowerCase().includes(wanted),
+    )
   })
 }
 

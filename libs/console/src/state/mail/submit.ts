@@ -1,25 +1,23 @@
 import type { SendResult } from '@svc/contracts/resources.ts'
+import { isName, isSameAuthority, parseAddress } from '@svc/envelope/address.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import type { Workspace } from '../agent/workspace.ts'
-import { isBoardId, isName, nameFrom } from '../names.ts'
+import { nameFrom } from '../names.ts'
 import type { Draft } from './drafts.ts'
 
 export type Recipient =
   | { readonly kind: 'agent'; readonly name: string }
   | { readonly kind: 'board'; readonly id: string }
 
-const BOARD = 'board:'
-
 /** Undefined if the text names neither an agent nor a board. An agent may be given with the service's own authority. */
 export function recipientOf(text: string, ownAuthority: string | undefined): Recipient | undefined {
   const to = text.trim()
-  if (to.startsWith(BOARD)) {
-    const id = to.slice(BOARD.length)
-    return isBoardId(id) ? { kind: 'board', id } : undefined
-  }
+  const address = parseAddress(to)
+  if (address?.kind === 'board') return { kind: 'board', id: address.boardId }
   const [typed = '', authority] = to.split('@')
   const name = nameFrom(typed)
-  return isName(name) && (authority === undefined || authority === ownAuthority) ? { kind: 'agent', name } : undefined
+  const isHere = authority === undefined || isSameAuthority(authority, ownAuthority ?? '')
+  return isName(name) && isHere ? { kind: 'agent', name } : undefined
 }
 
 /** The body that a draft describes. Undefined if it should be JSON and is not. */
@@ -34,28 +32,42 @@ export function bodyOf({ text, isJson }: Pick<Draft, 'text' | 'isJson'>): JsonVa
 
 /**
  * Sends what a draft says, and discards it once the service has answered or the envelope is stored for a retry.
+ * @param acceptReplies accepts the recipient as a contact, before the message is sent.
  * @returns undefined if no answer came. @throws ApiError if the service refused; the draft stays.
  */
 export async function submit(
-  workspace: Workspace,
+  { outbox, drafts }: Workspace,
   draft: Draft,
   recipient: Recipient,
+  acceptReplies: boolean,
 ): Promise<SendResult | undefined> {
-  const { outbox, drafts, people } = workspace
   const body = bodyOf(draft)
   if (body === undefined) throw new TypeError('the text is not JSON')
-  const { replyTo, threadId } = draft
-  let result: SendResult | undefined
-  if (recipient.kind === 'board') {
-    result = await outbox.send({ to: `${BOARD}${recipient.id}`, body, seal: false, replyTo, threadId })
-  } else {
-    const pinned = [...people.known.value.values()].find(
-      ({ name, source }) => name === recipient.name && source !== 'directory',
-    )
-    // The key of the recipient is remembered, so that answers can be verified.
-    const { pubkey } = pinned ?? (await people.lookUp(recipient.name))
-    result = await outbox.send({ to: recipient.name, body, seal: draft.isSealed && pubkey, replyTo, threadId })
-  }
+  const { isSealed, replyTo, threadId } = draft
+  const isPost = recipient.kind === 'board'
+  const result = await outbox.send({
+    to: isPost ? `board:${recipient.id}` : recipient.name,
+    body,
+    seal: isSealed && !isPost,
+    acceptReplies: acceptReplies && !isPost,
+    replyTo,
+    threadId,
+  })
   drafts.discard(draft.id)
   return result
+}
+
+/**
+ * Whether to offer that the recipient is accepted together with the message: only if its answers would not reach the inbox.
+ * A blocked agent is only told about, because sending does not unblock it.
+ */
+export function answersOf(
+  recipient: Recipient | undefined,
+  { people, contacts, settings }: Workspace,
+): 'arrive' | 'offered' | 'blocked' {
+  const policy = settings.identity.value?.inbox_policy
+  if (recipient?.kind !== 'agent' || people.isOwn(recipient.name)) return 'arrive'
+  const state = contacts.stateOf(recipient.name)
+  if (state === 'blocked') return 'blocked'
+  return state === undefined && (policy === 'requests' || policy === 'contacts') ? 'offered' : 'arrive'
 }

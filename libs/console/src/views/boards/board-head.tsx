@@ -35,7 +35,7 @@ export function BoardHead({ board }: { board: BoardDetails }): JSX.Element {
       <dl class="facts">
         <dt>{texts.owner}</dt>
         <dd>
-          <AgentName agentId={board.owner} />
+          <AgentName who={board.owner} />
         </dd>
         <dt>{texts.id}</dt>
         <dd>

@@ -1,8 +1,8 @@
 import type { BoardDetails } from '@svc/contracts/resources.ts'
+import { parseAddress } from '@svc/envelope/address.ts'
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { attempt } from '../../state/failures.ts'
-import { isBoardId } from '../../state/names.ts'
 import { goTo, hrefOf, route } from '../../state/route.ts'
 import { strings } from '../../strings.ts'
 import { Empty } from '../parts/empty.tsx'
@@ -80,6 +80,7 @@ function OpenById(): JSX.Element {
   const [id, setId] = useState('')
   const [isChecked, setChecked] = useState(false)
   const wanted = id.trim().replace(/^board:/, '')
+  const isBoard = parseAddress(`board:${wanted}`) !== undefined
   return (
     <form
       class="inline-form open-by-id"
@@ -87,14 +88,14 @@ function OpenById(): JSX.Element {
       onSubmit={(event) => {
         event.preventDefault()
         setChecked(true)
-        if (isBoardId(wanted)) goTo('boards', wanted)
+        if (isBoard) goTo('boards', wanted)
       }}
     >
       <Field
         label={texts.openById}
         value={id}
         onInput={setId}
-        problem={isChecked && !isBoardId(wanted) ? texts.idWrong : undefined}
+        problem={isChecked && !isBoard ? texts.idWrong : undefined}
       />
       <button type="submit">{texts.openButton}</button>
     </form>

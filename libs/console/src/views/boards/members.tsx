@@ -1,12 +1,14 @@
 import type { AssignableRole, BoardDetails, MemberEntry } from '@svc/contracts/resources.ts'
+import { isAgentId } from '@svc/svc1/agent-id.ts'
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { attempt, explain, hasCode } from '../../state/failures.ts'
-import { isName, nameFrom } from '../../state/names.ts'
+import { labelOf } from '../../state/agent/people.ts'
+import { attempt, explainFor } from '../../state/failures.ts'
+import { nameFrom } from '../../state/names.ts'
 import { notify } from '../../state/notices.ts'
 import { strings } from '../../strings.ts'
 import { Choice, Field } from '../parts/field.tsx'
-import { AgentName, nameFor } from '../parts/name.tsx'
+import { AgentName } from '../parts/name.tsx'
 import { useWorkspace } from '../workspace-context.ts'
 
 const { boards: texts } = strings
@@ -38,12 +40,12 @@ export function Members({ board, members, onChange }: Properties): JSX.Element {
       <ul class="rows">
         {members.map(({ agent_id, role }) => (
           <li key={agent_id}>
-            <AgentName agentId={agent_id} />
+            <AgentName who={agent_id} />
             {role === 'owner' ? (
               <span class="badge plain">{texts.roles.owner}</span>
             ) : (
               <Choice
-                label={texts.roleOf(nameFor(people.known.value, agent_id))}
+                label={texts.roleOf(labelOf(people, agent_id))}
                 isHidden
                 value={role as AssignableRole}
                 options={ASSIGNABLE}
@@ -66,14 +68,13 @@ function AddMember({ onSet }: { onSet: (agentId: string, role: AssignableRole) =
 
   async function add(): Promise<void> {
     const id = who.trim()
-    const wanted = nameFrom(id)
     if (id === '') return
     try {
-      await onSet(isName(wanted) ? (await people.lookUp(wanted)).agentId : id, role)
+      await onSet(await people.idOf(isAgentId(id) ? id : nameFrom(id)), role)
       setWho('')
       setProblem(undefined)
     } catch (error) {
-      setProblem(hasCode(error, 'not_found') ? strings.write.noRecipient(wanted) : explain(error))
+      setProblem(explainFor(id, error))
     }
   }
 

@@ -1,6 +1,7 @@
 import type { BoardDetails, Message } from '@svc/contracts/resources.ts'
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
+import { labelOf } from '../../state/agent/people.ts'
 import type { Feed, PostThread } from '../../state/boards/feed.ts'
 import { attempt } from '../../state/failures.ts'
 import { notify } from '../../state/notices.ts'
@@ -12,7 +13,7 @@ import { Composer } from '../mail/write/composer.tsx'
 import { SealBadge, TrustBadge } from '../parts/badges.tsx'
 import { BusyButton } from '../parts/busy-button.tsx'
 import { Icon } from '../parts/icon.tsx'
-import { AgentName, nameFor } from '../parts/name.tsx'
+import { AgentName } from '../parts/name.tsx'
 import { Time } from '../parts/time.tsx'
 import { useWorkspace } from '../workspace-context.ts'
 
@@ -48,11 +49,11 @@ function Post({ post, root, board, feed, subscribers }: Shared & { post: Message
   const [showsJson, setShowsJson] = useState(false)
   const opened = useOpened(post, `board:${board.id}`)
   const { id, from } = post.envelope
-  const author = nameFor(people.known.value, from)
+  const author = labelOf(people, from)
   return (
     <div class="post">
       <header class="message-head">
-        <AgentName agentId={from} />
+        <AgentName who={from} />
         <Time seconds={post.created_at} full />
         {/* biome-ignore lint/a11y/useSemanticElements: badges are no form */}
         <div class="badges" role="group" aria-label={strings.badges.label}>
@@ -100,10 +101,10 @@ function Post({ post, root, board, feed, subscribers }: Shared & { post: Message
 }
 
 function Vote({ post, feed }: { post: Message; feed: Feed }): JSX.Element {
-  const { boards, agentId, budget } = useWorkspace()
+  const { boards, people, budget } = useWorkspace()
   const { id, from } = post.envelope
   const isUp = boards.marks.value.voted.includes(id)
-  const isOwn = from === agentId
+  const isOwn = people.isOwn(from)
   return (
     <BusyButton
       class="quiet small vote"

@@ -1,24 +1,29 @@
+import { isAgentId } from '@svc/svc1/agent-id.ts'
 import type { JSX } from 'preact'
+import { useEffect } from 'preact/hooks'
 import { shortId } from '../../state/agent/short-id.ts'
+import { inPassing } from '../../state/failures.ts'
 import { strings } from '../../strings.ts'
 import { useWorkspace } from '../workspace-context.ts'
 
-/** The name that this browser knows for an agent, if any, and always the short form of its id. */
-export function AgentName({ agentId }: { agentId: string }): JSX.Element {
-  const { people, agentId: own } = useWorkspace()
-  const person = people.known.value.get(agentId)
+/** An agent, given by id or address: its name, as far as this browser can find it, and the short form of its id. */
+export function AgentName({ who }: { who: string }): JSX.Element {
+  const { people } = useWorkspace()
+  const person = people.find(who)
+  const agentId = person?.agentId ?? (isAgentId(who) ? who : undefined)
+  const name = person?.name ?? (agentId === undefined ? who : undefined)
+  useEffect(() => {
+    if (person === undefined) inPassing(people.meet(who))
+  }, [who])
   return (
     <span class="agent-name">
-      {person?.name !== undefined && <bdi class="name">{person.name}</bdi>}
-      <bdi class="id" title={agentId}>
-        {shortId(agentId)}
-      </bdi>
-      {agentId === own && <span class="you">{strings.mail.you}</span>}
+      {name !== undefined && <bdi class="name">{name}</bdi>}
+      {agentId !== undefined && (
+        <bdi class="id" title={agentId}>
+          {shortId(agentId)}
+        </bdi>
+      )}
+      {person?.source === 'self' && <span class="you">{strings.mail.you}</span>}
     </span>
   )
-}
-
-/** Text for an accessible name. Names of agents are plain ASCII. */
-export function nameFor(known: ReadonlyMap<string, { readonly name?: string | undefined }>, agentId: string): string {
-  return known.get(agentId)?.name ?? shortId(agentId)
 }

@@ -1,14 +1,16 @@
 import type { ContactState } from '@svc/contracts/resources.ts'
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { attempt, explain, hasCode } from '../../state/failures.ts'
-import { isName, nameFrom } from '../../state/names.ts'
+import { labelOf } from '../../state/agent/people.ts'
+import { attempt, explainFor } from '../../state/failures.ts'
+import { recipientOf } from '../../state/mail/submit.ts'
 import { notify } from '../../state/notices.ts'
 import { goTo } from '../../state/route.ts'
 import { strings } from '../../strings.ts'
 import { BusyButton } from '../parts/busy-button.tsx'
+import { Copyable } from '../parts/copy.tsx'
 import { Field } from '../parts/field.tsx'
-import { AgentName, nameFor } from '../parts/name.tsx'
+import { AgentName } from '../parts/name.tsx'
 import { useWorkspace } from '../workspace-context.ts'
 
 const { contacts: texts } = strings
@@ -30,25 +32,25 @@ export function ContactsPage(): JSX.Element {
 }
 
 function AddContact(): JSX.Element {
-  const { people, contacts, budget } = useWorkspace()
+  const { people, contacts, budget, context } = useWorkspace()
   const [name, setName] = useState('')
   const [problem, setProblem] = useState<string | undefined>(undefined)
   const [isBusy, setBusy] = useState(false)
 
   async function add(): Promise<void> {
-    const wanted = nameFrom(name.trim())
     if (isBusy) return
-    if (!isName(wanted)) return setProblem(strings.start.nameWrong)
+    const wanted = recipientOf(name, context.authority.value)
+    if (wanted?.kind !== 'agent') return setProblem(strings.start.nameWrong)
     setBusy(true)
     try {
-      const { agentId } = await people.lookUp(wanted)
+      const { agentId } = await people.lookUp(wanted.name)
       await contacts.set(agentId, 'accepted')
       setName('')
       setProblem(undefined)
       notify(texts.saved)
       await attempt(budget.refresh)
     } catch (error) {
-      setProblem(hasCode(error, 'not_found') ? strings.write.noRecipient(wanted) : explain(error))
+      setProblem(explainFor(wanted.name, error))
     } finally {
       setBusy(false)
     }
@@ -76,8 +78,7 @@ function AddContact(): JSX.Element {
 function ContactList({ state, title, hint }: { state: ContactState; title: string; hint: string }): JSX.Element {
   const { contacts, people } = useWorkspace()
   const ids = [...contacts.states.value].filter(([, one]) => one === state).map(([id]) => id)
-  const known = people.known.value
-  const sorted = ids.sort((a, b) => nameFor(known, a).localeCompare(nameFor(known, b)))
+  const sorted = ids.sort((a, b) => labelOf(people, a).localeCompare(labelOf(people, b)))
   return (
     <section class="box" aria-label={title}>
       <h2>{title}</h2>
@@ -96,7 +97,8 @@ function ContactList({ state, title, hint }: { state: ContactState; title: strin
 
 function ContactRow({ agentId, state }: { agentId: string; state: ContactState }): JSX.Element {
   const { contacts, people, budget } = useWorkspace()
-  const name = people.known.value.get(agentId)?.name
+  const isByMessage = contacts.acceptedByMessage.value.has(agentId)
+  const name = people.find(agentId)?.name
   const set = async (next: ContactState): Promise<void> => {
     await contacts.set(agentId, next)
     notify(texts.saved)
@@ -104,9 +106,18 @@ function ContactRow({ agentId, state }: { agentId: string; state: ContactState }
   }
   return (
     <>
-      <AgentName agentId={agentId} />
+      <AgentName who={agentId} />
+      {isByMessage && (
+        <span class="badge plain" title={texts.byMessageHint}>
+          {texts.byMessage}
+        </span>
+      )}
+      <details>
+        <summary>{texts.agentId}</summary>
+        <Copyable value={agentId} label={texts.agentId} />
+      </details>
       {/* biome-ignore lint/a11y/useSemanticElements: buttons of one contact, and no form */}
-      <div class="actions" role="group" aria-label={texts.actions(nameFor(people.known.value, agentId))}>
+      <div class="actions" role="group" aria-label={texts.actions(labelOf(people, agentId))}>
         {state === 'accepted' && name !== undefined && (
           <button type="button" class="small" onClick={() => goTo('write', name)}>
             {texts.write}
@@ -122,7 +133,7 @@ function ContactRow({ agentId, state }: { agentId: string; state: ContactState }
           </BusyButton>
         )}
         <BusyButton class="small quiet" onPress={() => set('none')}>
-          {texts.remove}
+          {isByMessage ? texts.takeBack : texts.remove}
         </BusyButton>
       </div>
     </>

@@ -1,7 +1,7 @@
+import { isName } from '@svc/envelope/address.ts'
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { explain } from '../../state/failures.ts'
-import { isName } from '../../state/names.ts'
 import { wish as asked, isAdding, showAgent, vault, type Wish } from '../../state/session.ts'
 import { strings } from '../../strings.ts'
 import { ImportKey } from './import-key.tsx'

@@ -1,11 +1,12 @@
 import type { Message } from '@svc/contracts/resources.ts'
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { labelOf } from '../../../state/agent/people.ts'
 import { attempt } from '../../../state/failures.ts'
 import { readThread, rootOf } from '../../../state/mail/thread.ts'
 import { strings } from '../../../strings.ts'
 import { SealBadge, TrustBadge } from '../../parts/badges.tsx'
-import { AgentName, nameFor } from '../../parts/name.tsx'
+import { AgentName } from '../../parts/name.tsx'
 import { Time } from '../../parts/time.tsx'
 import { useWorkspace } from '../../workspace-context.ts'
 import { BodyBox } from './body.tsx'
@@ -52,14 +53,14 @@ export function Conversation({ message }: { message: Message }): JSX.Element | n
 }
 
 function ThreadMessage({ message }: { message: Message }): JSX.Element {
-  const { people, agentId } = useWorkspace()
+  const { people } = useWorkspace()
   const { from, to } = message.envelope
-  const isOwn = from === agentId
+  const isOwn = people.isOwn(from)
   const opened = useOpened(message, isOwn ? 'sent' : 'mail')
   return (
     <div class={`thread-message ${isOwn ? 'own' : ''}`}>
       <header class="message-head">
-        <AgentName agentId={from} />
+        <AgentName who={from} />
         {isOwn && <bdi class="hint">{strings.sent.to(to)}</bdi>}
         <Time seconds={message.created_at} full />
         {/* biome-ignore lint/a11y/useSemanticElements: badges are no form */}
@@ -68,10 +69,7 @@ function ThreadMessage({ message }: { message: Message }): JSX.Element {
           <SealBadge isSealed={'body_enc' in message.envelope} />
         </div>
       </header>
-      <BodyBox
-        opened={opened}
-        label={isOwn ? strings.mail.bodyOwn : strings.mail.body(nameFor(people.known.value, from))}
-      />
+      <BodyBox opened={opened} label={isOwn ? strings.mail.bodyOwn : strings.mail.body(labelOf(people, from))} />
     </div>
   )
 }

@@ -2,7 +2,7 @@ import { computed } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import { attempt } from '../../../state/failures.ts'
-import type { Entry } from '../../../state/mail/mailbox.ts'
+import { isUnwanted } from '../../../state/mail/ignored.ts'
 import { filterEntries, isFiltering, NO_FILTER } from '../../../state/mail/search.ts'
 import { isUnread } from '../../../state/mail/unread.ts'
 import { goTo, route } from '../../../state/route.ts'
@@ -18,7 +18,8 @@ const { mail } = strings
 
 /** The inbox or the requests: a list, and the message that was chosen from it. */
 export function MailPage({ lane }: { lane: 'inbox' | 'requests' }): JSX.Element {
-  const { mailbox, unread, people, opener, ignored, contacts } = useWorkspace()
+  const shown = useWorkspace()
+  const { mailbox, unread, people, opener } = shown
   const [filter, setFilter] = useState(NO_FILTER)
   const [showsIgnored, setShowsIgnored] = useState(false)
   const { id } = route.value
@@ -27,15 +28,14 @@ export function MailPage({ lane }: { lane: 'inbox' | 'requests' }): JSX.Element 
     () =>
       computed(() => {
         if (lane === 'inbox') return new Set<string>()
-        const isUnwanted = ({ message: { envelope } }: Entry): boolean =>
-          ignored.ids.value.has(envelope.id) || contacts.states.value.get(envelope.from) === 'blocked'
-        return new Set(mailbox.requests.value.filter(isUnwanted).map(({ message }) => message.envelope.id))
+        const requests = mailbox.requests.value.map(({ message }) => message)
+        return new Set(requests.filter((one) => isUnwanted(one, shown)).map(({ envelope }) => envelope.id))
       }),
     [lane],
   )
   const wanted = showsIgnored ? all : all.filter(({ message }) => !unwanted.value.has(message.envelope.id))
   const place = unread.place.value
-  const sources = { people: people.known.value, opener, isUnread: (cursor: number) => isUnread(place, cursor) }
+  const sources = { people, opener, isUnread: (cursor: number) => isUnread(place, cursor) }
   const entries = filterEntries(wanted, filter, sources)
 
   return (

@@ -28,7 +28,7 @@ export function MessageRow({ entry: { cursor, message } }: { entry: Entry }): JS
         {isUnread(unread.place.value, cursor) && (
           <span class="unread-dot" role="img" aria-label={strings.mail.unread} />
         )}
-        <AgentName agentId={from} />
+        <AgentName who={from} />
         <Time seconds={message.created_at} />
       </span>
       <span class="row-text">

@@ -1,11 +1,14 @@
 import type { Message } from '@svc/contracts/resources.ts'
+import { isAgentId } from '@svc/svc1/agent-id.ts'
 import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { labelOf } from '../../../state/agent/people.ts'
+import { recipientOf } from '../../../state/mail/submit.ts'
 import { rootOf } from '../../../state/mail/thread.ts'
 import { strings } from '../../../strings.ts'
 import { SealBadge, TrustBadge } from '../../parts/badges.tsx'
 import { BusyButton } from '../../parts/busy-button.tsx'
-import { AgentName, nameFor } from '../../parts/name.tsx'
+import { AgentName } from '../../parts/name.tsx'
 import { Time } from '../../parts/time.tsx'
 import { useWorkspace } from '../../workspace-context.ts'
 import { Composer } from '../write/composer.tsx'
@@ -20,14 +23,16 @@ const { mail } = strings
 
 /** One message with what is known about its sender, its text, and what can be done with it. */
 export function MessageView({ message, readFrom }: { message: Message; readFrom: 'mail' | 'sent' }): JSX.Element {
-  const { people, mailbox, agentId } = useWorkspace()
+  const { people, mailbox, context } = useWorkspace()
   const [isReplying, setReplying] = useState(false)
   const [showsJson, setShowsJson] = useState(false)
   const heading = useRef<HTMLHeadingElement>(null)
   const opened = useOpened(message, readFrom)
   const { id, from, to } = message.envelope
-  const person = people.known.value.get(from)
-  const isReceived = from !== agentId
+  const person = people.find(from)
+  const isReceived = !people.isOwn(from)
+  // An id can be written to only if its name is known. The address of another service cannot be written to.
+  const answerTo = recipientOf(from, context.authority.value) === undefined ? (person?.name ?? '') : from
   // Move the focus here, so that keyboards and screen readers go on with the message that was opened.
   useEffect(() => heading.current?.focus(), [id])
 
@@ -35,7 +40,7 @@ export function MessageView({ message, readFrom }: { message: Message; readFrom:
     <article class="message" aria-labelledby={`message-${id}`}>
       <header class="message-head">
         <h2 id={`message-${id}`} ref={heading} tabIndex={-1}>
-          <AgentName agentId={from} />
+          <AgentName who={from} />
         </h2>
         {!isReceived && <bdi class="hint">{strings.sent.to(to)}</bdi>}
         <Time seconds={message.created_at} full />
@@ -46,8 +51,8 @@ export function MessageView({ message, readFrom }: { message: Message; readFrom:
         </div>
       </header>
       {isReceived && message.lane === 'requests' && <RequestBar message={message} />}
-      {isReceived && person === undefined && <Identify agentId={from} />}
-      <BodyBox opened={opened} label={isReceived ? mail.body(nameFor(people.known.value, from)) : mail.bodyOwn} />
+      {isReceived && person === undefined && isAgentId(from) && <Identify agentId={from} />}
+      <BodyBox opened={opened} label={isReceived ? mail.body(labelOf(people, from)) : mail.bodyOwn} />
       <div class="actions">
         {isReceived && (
           // A request has Accept as its first choice.
@@ -72,7 +77,7 @@ export function MessageView({ message, readFrom }: { message: Message; readFrom:
       </div>
       {isReplying && (
         <Composer
-          fields={{ to: person?.name ?? '', replyTo: id, threadId: rootOf(message) }}
+          fields={{ to: answerTo, replyTo: id, threadId: rootOf(message) }}
           isReply
           onDone={() => setReplying(false)}
           onDiscard={() => setReplying(false)}

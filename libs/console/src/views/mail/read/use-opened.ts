@@ -8,7 +8,8 @@ import { useWorkspace } from '../../workspace-context.ts'
 export function useOpened(message: Message, readFrom: ReadFrom): Opened | undefined {
   const { opener, people } = useWorkspace()
   const [, setTurn] = useState(0)
-  const known = people.known.value
+  // Learning who the sender is changes the answer.
+  const sender = people.find(message.envelope.from)
   const opened = opener.peek(message, readFrom)
   useEffect(() => {
     if (opened !== undefined) return
@@ -21,6 +22,6 @@ export function useOpened(message: Message, readFrom: ReadFrom): Opened | undefi
     return () => {
       isShown = false
     }
-  }, [digestOf(message.envelope), readFrom, known, opened === undefined])
+  }, [digestOf(message.envelope), readFrom, sender, opened === undefined])
   return opened
 }

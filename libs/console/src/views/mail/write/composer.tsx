@@ -1,9 +1,9 @@
 import type { JSX } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { attempt, explain, hasCode, isAbort } from '../../../state/failures.ts'
+import { attempt, explain, explainFor, hasCode, isAbort } from '../../../state/failures.ts'
 import type { Draft } from '../../../state/mail/drafts.ts'
 import { isTooLarge, sizeOf } from '../../../state/mail/price.ts'
-import { bodyOf, type Recipient, recipientOf, submit } from '../../../state/mail/submit.ts'
+import { answersOf, bodyOf, type Recipient, recipientOf, submit } from '../../../state/mail/submit.ts'
 import { notify } from '../../../state/notices.ts'
 import { strings } from '../../../strings.ts'
 import type { KeptDraft } from '../../../vault/agent-store.ts'
@@ -14,6 +14,8 @@ import { RecipientField } from './recipient-field.tsx'
 
 const { write } = strings
 const SAVE_AFTER_MS = 400
+/** Accepting a contact (spec 11.2). */
+const CONTACT_UNITS = 1
 
 interface Properties {
   /** A draft to continue. Without it a new draft begins with `fields`. */
@@ -31,7 +33,7 @@ interface Properties {
 export function Composer(properties: Properties): JSX.Element {
   const { draft: given, fields = {}, isReply = false, subscribers, onDone, onDiscard } = properties
   const workspace = useWorkspace()
-  const { drafts, budget, settings } = workspace
+  const { drafts, budget, context } = workspace
   const [draft, setDraft] = useState<Draft>(() => given ?? findReply(drafts.all.value, fields) ?? drafts.create(fields))
   const [isChecked, setChecked] = useState(false)
   const [isSending, setSending] = useState(false)
@@ -40,8 +42,10 @@ export function Composer(properties: Properties): JSX.Element {
   const isDone = useRef(false)
   const form = useId()
 
-  const recipient = recipientOf(draft.to, authorityOf(settings.identity.value?.address))
+  const recipient = recipientOf(draft.to, context.authority.value)
   const isPost = draft.to.startsWith('board:')
+  const answers = answersOf(recipient, workspace)
+  const acceptReplies = answers === 'offered' && draft.acceptReplies !== false
   const body = bodyOf(draft)
   const size = sizeOf(body ?? draft.text, { sealed: draft.isSealed && !isPost, isPost, recipients: subscribers ?? 1 })
 
@@ -67,7 +71,7 @@ export function Composer(properties: Properties): JSX.Element {
     setProblem(undefined)
     try {
       isDone.current = true
-      const result = await submit(workspace, draft, recipient)
+      const result = await submit(workspace, draft, recipient, acceptReplies)
       const sent = result?.lane === 'requests' ? write.sentRequest : isPost ? write.posted : write.sent
       notify(result === undefined ? write.noAnswer : sent, result === undefined ? 'failed' : 'done')
       void attempt(budget.refresh)
@@ -99,6 +103,7 @@ export function Composer(properties: Properties): JSX.Element {
           hasFocus={draft.to === ''}
         />
       )}
+      {isReply && !isPost && fields.to !== '' && <bdi class="hint">{strings.sent.to(draft.to)}</bdi>}
       <Field
         label={isPost ? write.postText : write.text}
         value={draft.text}
@@ -118,8 +123,24 @@ export function Composer(properties: Properties): JSX.Element {
           />
         )}
         <Switch label={write.json} isOn={draft.isJson} onChange={(isJson) => setDraft({ ...draft, isJson })} />
+        {answers === 'offered' && (
+          <Switch
+            label={write.acceptReplies}
+            hint={write.acceptRepliesHint}
+            isOn={acceptReplies}
+            onChange={(next) => setDraft({ ...draft, acceptReplies: next })}
+          />
+        )}
       </div>
-      <Cost id={form} size={size} isPost={isPost} subscribers={subscribers} recipient={recipient} />
+      {answers === 'blocked' && <p class="hint">{write.recipientBlocked}</p>}
+      <Cost
+        id={form}
+        size={size}
+        acceptUnits={acceptReplies ? CONTACT_UNITS : 0}
+        isPost={isPost}
+        subscribers={subscribers}
+        recipient={recipient}
+      />
       {problem !== undefined && (
         <p class="problem" role="alert">
           {problem}
@@ -145,11 +166,6 @@ export function Composer(properties: Properties): JSX.Element {
   )
 }
 
-/** The address of the agent names its service. */
-function authorityOf(address: string | undefined): string | undefined {
-  return address?.split('@')[1]
-}
-
 function problemOf(text: string, isWrongJson: boolean, isChecked: boolean): string | undefined {
   if (!isChecked) return undefined
   if (text === '') return write.noText
@@ -157,7 +173,7 @@ function problemOf(text: string, isWrongJson: boolean, isChecked: boolean): stri
 }
 
 function explainRefusal(error: unknown, recipient: Recipient): string {
-  if (recipient.kind === 'agent' && hasCode(error, 'not_found')) return write.noRecipient(recipient.name)
+  if (recipient.kind === 'agent') return explainFor(recipient.name, error)
   if (recipient.kind === 'board' && hasCode(error, 'forbidden')) return strings.boards.mayNotPost
   return explain(error)
 }

@@ -10,29 +10,33 @@ const { write } = strings
 interface Properties {
   readonly id: string
   readonly size: Size
+  /** For accepting the recipient as a contact. */
+  readonly acceptUnits: number
   readonly isPost: boolean
   readonly subscribers: number | undefined
   readonly recipient: Recipient | undefined
 }
 
 /** Size, price, and what is left of the budget, before anything is sent. */
-export function Cost({ id, size, isPost, subscribers, recipient }: Properties): JSX.Element {
+export function Cost({ id, size, acceptUnits, isPost, subscribers, recipient }: Properties): JSX.Element {
   const budget = useWorkspace().budget.now.value
   const left = budget === undefined ? undefined : unitsLeft(budget)
   const isPriceKnown = !isPost || subscribers !== undefined
+  const total = size.units + acceptUnits
+  const costText = acceptUnits > 0 ? write.costWithContact(size.units, acceptUnits) : strings.units(size.units)
   return (
     <div id={id} class="cost">
       <dl>
         <dt>{write.size}</dt>
         <dd class={isTooLarge(size) ? 'bad' : ''}>{write.bytes(size.bytes, size.maxBytes)}</dd>
         <dt>{write.cost}</dt>
-        <dd>{isPriceKnown ? strings.units(size.units) : write.perSubscriber(size.units)}</dd>
+        <dd>{isPriceKnown ? costText : write.perSubscriber(size.units)}</dd>
         <dt>{write.left}</dt>
         <dd>{left === undefined ? '…' : strings.units(left)}</dd>
       </dl>
       <p class="problem" aria-live="polite">
         {isTooLarge(size) && write.tooLarge}
-        {!isTooLarge(size) && left !== undefined && size.units > left && write.tooExpensive}
+        {!isTooLarge(size) && left !== undefined && total > left && write.tooExpensive}
       </p>
       {recipient?.kind === 'agent' && <Introduction name={recipient.name} />}
     </div>

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
+import { inPassing } from '../../../state/failures.ts'
 import { strings } from '../../../strings.ts'
 import { useWorkspace } from '../../workspace-context.ts'
 
@@ -14,16 +15,14 @@ interface Properties {
 
 /** A name, with the names that this browser knows. */
 export function RecipientField({ value, onInput, problem, hasFocus }: Properties): JSX.Element {
-  const { people, agentId } = useWorkspace()
+  const { people } = useWorkspace()
   const id = useId()
   const input = useRef<HTMLInputElement>(null)
   useEffect(() => {
     if (hasFocus) input.current?.focus()
+    inPassing(people.readDirectory())
   }, [])
-  const names = [...people.known.value.values()]
-    .filter((person) => person.agentId !== agentId)
-    .flatMap(({ name }) => name ?? [])
-    .slice(0, MAX_OFFERED)
+  const names = people.names.value.slice(0, MAX_OFFERED)
   return (
     <div class="field">
       <label for={id}>{strings.write.to}</label>

@@ -31,7 +31,7 @@ const PREVIEW_LENGTH = 160
 
 /** Messages sent from this browser, and on demand those sent elsewhere. Envelopes without an answer come first. */
 export function SentPage(): JSX.Element {
-  const { outbox, context, agentId } = useWorkspace()
+  const { outbox, context, people } = useWorkspace()
   const [elsewhere, setElsewhere] = useState<readonly Message[] | undefined>(undefined)
   const { id } = route.value
   const here = [...outbox.sent.value].map(
@@ -43,7 +43,7 @@ export function SentPage(): JSX.Element {
   async function load(): Promise<void> {
     const found: Message[] = []
     for await (const message of context.client.export({ pageSize: PAGE_SIZE, signal: context.ended })) {
-      if (message.envelope.from === agentId) found.push(message)
+      if (people.isOwn(message.envelope.from)) found.push(message)
     }
     setElsewhere(found)
   }

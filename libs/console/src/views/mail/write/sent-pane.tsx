@@ -63,39 +63,11 @@ export function SentPane({ id }: { id: string }): JSX.Element {
               </BusyButton>
             )}
           </div>
-          {message.lane !== 'board' && <AcceptOffer to={message.envelope.to} />}
           <MessageView message={message} readFrom="sent" />
           <Conversation message={message} />
         </>
       )}
     </>
-  )
-}
-
-/** Without it, the answers of a recipient who is not a contact would wait as requests, or be refused. */
-function AcceptOffer({ to }: { to: string }): JSX.Element | null {
-  const { people, contacts, settings, budget, agentId } = useWorkspace()
-  const name = to.split('@')[0]
-  const policy = settings.identity.value?.inbox_policy
-  const recipient = [...people.known.value.values()].find((person) => person.name === name)
-  if (recipient?.name === undefined || recipient.agentId === agentId) return null
-  if ((policy !== 'requests' && policy !== 'contacts') || contacts.states.value.has(recipient.agentId)) return null
-  return (
-    <div class="request">
-      <p>{sent.answersWait[policy](recipient.name)}</p>
-      <div class="actions">
-        <BusyButton
-          onPress={async () => {
-            await contacts.set(recipient.agentId, 'accepted')
-            notify(strings.contacts.saved)
-            await attempt(budget.refresh)
-          }}
-        >
-          {sent.acceptRecipient(recipient.name)}
-        </BusyButton>
-        <span class="hint">{strings.contacts.addHint}</span>
-      </div>
-    </div>
   )
 }
 
