@@ -2,8 +2,8 @@ import type { Envelope } from '@svc/contracts/resources.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { VerificationError } from '@svc/sdk/errors.ts'
 import { generateKey } from '@svc/sdk/keys.ts'
-import { anyCodePoint } from '@svc/test/support/any-text.ts'
 import { composeEnvelope } from '@svc/sdk/messages/compose.ts'
+import { anyCodePoint } from '@svc/test/support/any-text.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { clientOf } from './agents.ts'
@@ -126,7 +126,7 @@ test('only the recipient can open a sealed envelope', async () => {
   const options = { sender: alice.key.pubkey, allowUnverified: true }
   await expect(carol.client.open(envelope, options)).rejects.toMatchObject({ reason: 'cannot_open' })
   await expect(alice.client.open(envelope, options)).rejects.toMatchObject({ reason: 'cannot_open' })
-  const keyless = clientOf(NOWHERE)
+  const keyless = clientOf(NOWHERE, { authority: AUTHORITY })
   await expect(keyless.open(envelope, options)).rejects.toThrow(TypeError)
 })
 

@@ -1,4 +1,6 @@
 import type { Envelope } from '@svc/contracts/resources.ts'
+import type { SignedEnvelope } from '@svc/envelope/envelope.ts'
+import { signEnvelope } from '@svc/envelope/sign-envelope.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import { VerificationError } from '@svc/sdk/errors.ts'
 import type { OpenOptions } from '@svc/sdk/http/options.ts'
@@ -95,6 +97,16 @@ describe('spec 13.5: `from` with an address', () => {
     const envelope = change(await alice.compose({ to: 'bob', body: 1 }))
     expect(await verdictOf(reader(), envelope)).toBe(strict)
     expect(await verdictOf(reader(), envelope, { allowUnverified: true })).toBe(lenient)
+  })
+
+  test('nobody is verified under an address of another service, even with a key that the caller gives', async () => {
+    const { sig: _, ...composed } = (await alice.compose({ to: 'bob', body: 1 })) as SignedEnvelope
+    const envelope = signEnvelope({ ...composed, from: 'alice@elsewhere.example' }, alice.key.secretKey) as Envelope
+    const client = reader()
+    expect(await verdictOf(client, envelope, { sender: key() })).toBe('unknown_sender')
+    expect(await verdictOf(client, envelope, { sender: key(), allowUnverified: true })).toBe(
+      'not verified, from nobody',
+    )
   })
 
   test('the service is asked once for a name, and its answer is pinned', async () => {

@@ -123,6 +123,9 @@ export class People {
     if (sender === undefined) throw new VerificationError('unknown_sender', `the envelope ${id} names no sender`)
     if (expected !== undefined && PUBLIC_KEY.test(expected)) {
       const publicKey = publicKeyOf(expected)
+      // No key can be held against a name at another service.
+      if (sender.kind === 'agent' && !isSameAuthority(sender.authority, await this.#deps.authority(signal)))
+        return undefined
       const agentId = sender.kind === 'id' ? sender.id : (await this.#findPinned(sender.name))?.agentId
       return agentId === undefined || agentId === this.trust(expected) ? publicKey : other()
     }
