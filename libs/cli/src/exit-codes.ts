@@ -1,11 +1,11 @@
 /** Exit codes for scripts. The help of `svc` lists them. */
 export const EXIT = {
   ok: 0,
-  /** The service refused. The message has its code. */
+  /** The service refused. The message has its code. A message that was perhaps accepted is `noAnswer`. */
   refused: 1,
   /** The command, a file or a variable is invalid. Nothing was sent. */
   usage: 2,
-  /** No answer, or an answer that is not of this API. It is unknown whether the request took effect. */
+  /** It is unknown whether the request took effect: no answer, an answer that is not of this API, or none that decides about a message. */
   noAnswer: 3,
   /** A message could not be opened, or is not from the expected sender. */
   notVerified: 4,

@@ -59,9 +59,13 @@ export const BUG = 'this is a bug in svc:'
 /** The exit code and the last line for a thrown value. */
 export function explainFailure(error: unknown, env: Io['env'] = process.env): Failure {
   if (error instanceof UnknownOutcomeError) {
-    const { exitCode, sentence, json } = explainFailure(error.cause, env)
+    const { sentence, json } = explainFailure(error.cause, env)
     const fields = { msg_id: error.messageId, repeat: error.repeat }
-    return { exitCode, sentence: `${sentence}; ${error.message}`, json: { error: { ...json.error, ...fields } } }
+    return {
+      exitCode: EXIT.noAnswer,
+      sentence: `${sentence}; ${error.message}`,
+      json: { error: { ...json.error, ...fields } },
+    }
   }
   if (error instanceof CommanderError) return failure(error.exitCode === 0 ? EXIT.ok : EXIT.usage, '', 'usage')
   if (error instanceof UsageError || error instanceof StoreError) return failure(EXIT.usage, error.message, 'usage')

@@ -148,9 +148,21 @@ describe('without an answer', () => {
     expect(await kept()).toBe('none is kept')
     scene.service.meet('POST /v2/messages', ...four({ kind: 'refuse', code: 'unavailable' } as const))
     const run = await scene.as('alice', 'send alice hello')
-    expect(run).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('svc send --repeat') })
+    expect(run).toMatchObject({ exitCode: 3, stderr: expect.stringContaining('svc send --repeat') })
     expect(await kept()).toBe('kept are')
   })
+
+  test.each(['internal', 'unavailable', 'rate_limited'] as const)(
+    'spec 13.2: if the last answer is %s, the outcome is unknown, and the exit code is 3',
+    async (code) => {
+      await using scene = await startScene('alice')
+      scene.service.meet('POST /v2/messages', { kind: 'lose' }, ...four({ kind: 'refuse', code } as const))
+      const run = await scene.as('alice', 'send alice once --json')
+      expect(run).toMatchObject({ exitCode: 3, stdout: '' })
+      const { error } = JSON.parse(run.stderr) as { error: Record<string, string> }
+      expect(error).toMatchObject({ code, repeat: expect.stringContaining(`svc send --repeat ${error.msg_id}`) })
+    },
+  )
 
   test('an interrupt says how to repeat the message', async () => {
     await using scene = await startScene('alice')
