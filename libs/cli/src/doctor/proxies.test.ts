@@ -77,7 +77,17 @@ describe('spec 3.2: the headers of a signed request', () => {
       'failed',
       /a proxy answers 401/,
     ],
-    ['of a registered agent', () => Response.json({}), 'ok', /arrive/],
+    ['are refused by a proxy', () => new Response('<html>', { status: 403 }), 'failed', /a proxy answers 403/],
+    ['are redirected', () => new Response('', { status: 302 }), 'failed', /a proxy answers 302/],
+    ['get a page of a proxy', () => new Response('<html>log in</html>'), 'failed', /a proxy answers 200/],
+    [
+      'get an error of another API',
+      () => Response.json({ error: { code: 403 } }, { status: 403 }),
+      'failed',
+      /a proxy answers 403/,
+    ],
+    ['meet a proxy without a service', () => new Response('<html>', { status: 502 }), 'skipped', /502/],
+    ['of a registered agent', () => Response.json({ address: 'alice@agents.example.org' }), 'ok', /arrive/],
     ['are not judged by a service that is down', () => error(503, 'unavailable'), 'skipped', /unavailable/],
   ])('%s', async (_, answer, result, says) => {
     answerWith(answer)

@@ -65,19 +65,26 @@ export async function clientAddress({ origin, hostname }: URL, signal: AbortSign
 const OWN = '/v2/me'
 const HEALTH = '/v2/health'
 
-/** Whether the three headers of a signature arrive. The codes of two calls tell which do not; the text of the service is for people. */
+/**
+ * Whether the three headers of a signature arrive. The codes of two calls tell which do not; the text of the service is for
+ * people. Only an answer of the service shows that they arrive.
+ */
 export async function headers({ origin }: URL, signer: Signer, signal: AbortSignal): Promise<Finding> {
   const check = 'headers'
-  const ask = async (path: string): Promise<{ status: number; code: string | undefined }> => {
+  const ask = async (path: string): Promise<{ status: number; text: string }> => {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(LIMIT_MS)])
     const answer = await fetch(origin + path, { headers: sign(signer, path), signal: limit, redirect: 'manual' })
-    return { status: answer.status, code: codeOf(await answer.text()) }
+    return { status: answer.status, text: await answer.text() }
   }
-  const own = await ask(OWN)
-  if (own.status === 401 && own.code === undefined)
-    return failed(check, 'a proxy answers 401 to signed requests: let it pass Authorization on to the service')
-  if (own.status >= 429) return skipped(check, `the service answered ${own.code ?? own.status}`)
-  if (own.code !== 'unauthenticated') return ok(check, 'Authorization, X-SVC-Timestamp and X-SVC-Nonce arrive')
+  const { status: ownStatus, text } = await ask(OWN)
+  const code = codeOf(text)
+  if (ownStatus >= 429) return skipped(check, `the service answered ${code ?? ownStatus}`)
+  if (code === undefined && !isIdentity(ownStatus, text))
+    return failed(
+      check,
+      `a proxy answers ${ownStatus} to signed requests: let it pass them with their Authorization on to the service`,
+    )
+  if (code !== 'unauthenticated') return ok(check, 'Authorization, X-SVC-Timestamp and X-SVC-Nonce arrive')
   // Without Authorization the service takes this call for an anonymous one.
   const { status } = await ask(HEALTH)
   const [removed, directive] =
@@ -140,8 +147,19 @@ function sign({ key, authority }: Signer, target: string): Record<string, string
 
 /** The code of an error of the API; undefined for any other answer. */
 function codeOf(text: string): string | undefined {
+  const code = parsed<{ error?: { code?: unknown } }>(text)?.error?.code
+  return typeof code === 'string' ? code : undefined
+}
+
+/** Whether it is the service's answer to OWN. */
+function isIdentity(status: number, text: string): boolean {
+  return status === 200 && typeof parsed<{ address?: unknown }>(text)?.address === 'string'
+}
+
+/** Undefined if it is not JSON, and for null. */
+function parsed<T>(text: string): T | undefined {
   try {
-    return (JSON.parse(text) as { error?: { code?: string } }).error?.code
+    return (JSON.parse(text) as T | null) ?? undefined
   } catch {
     return undefined
   }
