@@ -37,6 +37,18 @@ test.each<[string, unknown, string]>([
   expect(() => jsonBody(body)).toThrow(message)
 })
 
+test.each<[unknown, string]>([
+  [[undefined], 'body[0] is undefined: JSON cannot carry it'],
+  [{ id: 2 ** 53 }, 'body.id is an integer of more than 53 bits, whose last digits may be wrong: send it as text'],
+  ['\ud800', 'body has a lone surrogate, so it is no Unicode text'],
+  [new Array(1), 'body[0] is missing from a sparse array'],
+  [JSON.parse('{"__proto__":1}'), 'body.__proto__ is not allowed as a name'],
+  [[new Date(Number.NaN)], 'body[0] is an invalid date'],
+  [cyclic, `body${'.self'.repeat(64)} is nested more than 64 levels deep, or contains itself`],
+])('the message says what is true of %j', (body, message) => {
+  expect(() => jsonBody(body)).toThrow(new TypeError(message))
+})
+
 test.each<[string, unknown, unknown]>([
   ['a date, as text', { at: new Date(0) }, { at: '1970-01-01T00:00:00.000Z' }],
   ['what toJSON gives', new URL('https://x.example/'), 'https://x.example/'],

@@ -5,6 +5,7 @@ import type { JsonObject, JsonValue } from '@svc/envelope/json-value.ts'
 const DEPTH_MAX = 64
 /** JSON writes larger numbers with an exponent, which no reader takes for an exact integer. */
 const EXPONENT_FROM = 1e21
+const NOT_JSON = ': JSON cannot carry it'
 const PLAIN_NAME = /^[A-Za-z_$][\w$]*$/
 
 const encoder = new TextEncoder()
@@ -28,7 +29,7 @@ function copy(given: unknown, key: string, path: string, depth: number): JsonVal
   const value = converted(given, key, path)
   switch (typeof value) {
     case 'string':
-      return value.isWellFormed() ? value : refuse(path, 'has a lone surrogate')
+      return value.isWellFormed() ? value : refuse(path, 'has a lone surrogate, so it is no Unicode text')
     case 'number':
       return finite(value, path)
     case 'boolean':
@@ -38,7 +39,7 @@ function copy(given: unknown, key: string, path: string, depth: number): JsonVal
       if (depth === DEPTH_MAX) return refuse(path, `is nested more than ${DEPTH_MAX} levels deep, or contains itself`)
       return Array.isArray(value) ? copyArray(value, path, depth + 1) : copyObject(value, path, depth + 1)
     default:
-      return refuse(path, value === undefined ? 'is undefined' : `is a ${typeof value}`)
+      return refuse(path, `${value === undefined ? 'is undefined' : `is a ${typeof value}`}${NOT_JSON}`)
   }
 }
 
@@ -48,11 +49,11 @@ function converted(value: unknown, key: string, path: string): unknown {
     return value
   if (value instanceof Date && Number.isNaN(value.getTime())) return refuse(path, 'is an invalid date')
   const json: unknown = value.toJSON(key)
-  return json === undefined ? refuse(path, 'has a toJSON that gives undefined') : json
+  return json === undefined ? refuse(path, `has a toJSON that gives undefined${NOT_JSON}`) : json
 }
 
 function finite(value: number, path: string): number {
-  if (!Number.isFinite(value)) return refuse(path, `is ${value}`)
+  if (!Number.isFinite(value)) return refuse(path, `is ${value}${NOT_JSON}`)
   if (Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(value) < EXPONENT_FROM)
     return refuse(path, 'is an integer of more than 53 bits, whose last digits may be wrong: send it as text')
   return value
@@ -67,11 +68,11 @@ function copyArray(values: readonly unknown[], path: string, depth: number): Jso
 
 function copyObject(value: object, path: string, depth: number): JsonObject {
   const kind = Object.prototype.toString.call(value).slice('[object '.length, -1)
-  if (ArrayBuffer.isView(value) || kind !== 'Object') return refuse(path, `is a ${kind}`)
+  if (ArrayBuffer.isView(value) || kind !== 'Object') return refuse(path, `is a ${kind}${NOT_JSON}`)
   const copied: JsonObject = {}
   for (const [name, member] of Object.entries(value)) {
     const at = PLAIN_NAME.test(name) ? `${path}.${name}` : `${path}[${JSON.stringify(name)}]`
-    if (!name.isWellFormed()) return refuse(at, 'has a lone surrogate in its name')
+    if (!name.isWellFormed()) return refuse(at, 'has a lone surrogate in its name, which is no Unicode text')
     if (name === '__proto__') return refuse(at, 'is not allowed as a name')
     copied[name] = copy(member, name, at, depth)
   }
@@ -79,5 +80,5 @@ function copyObject(value: object, path: string, depth: number): JsonObject {
 }
 
 function refuse(path: string, problem: string): never {
-  throw new TypeError(`${path} ${problem}: JSON cannot carry it`)
+  throw new TypeError(`${path} ${problem}`)
 }
