@@ -186,7 +186,7 @@ describe('verification', () => {
     scene.service.meet('GET /v2/agents/alice', { kind: 'answer', status: 200, body })
     const run = await scene.as('bob', 'lookup alice')
     expect(run).toMatchObject({ exitCode: 4, stdout: '' })
-    expect(run.stderr).toContain('the key of alice is not the one that was seen first')
+    expect(run.stderr).toContain('the key of alice is not that of ')
     expect(run.stderr).toContain(`svc keeps in ${scene.folder.path('state/agents')}`)
     // The first key is used without asking again.
     const before = scene.service.requests.length

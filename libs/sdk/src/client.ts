@@ -211,11 +211,13 @@ export class AgentClient {
   }
 
   /**
-   * Pins a name to a key that you did not get from the service. From then on no other key is believed for this name.
-   * @throws VerificationError `key_changed` if the name is pinned to another key. @throws TypeError for an invalid name or key.
+   * Pins a name to a key or an agent id that you did not get from the service. From then on no other key is believed for this
+   * name. The key of an id is asked for. The pin holds even if this call then fails.
+   * @throws VerificationError `key_changed` if the name is pinned to another key, or the service gives another one.
+   * @throws TypeError for an invalid name or key.
    */
-  async pin(name: string, pubkey: string): Promise<KnownAgent> {
-    return this.#people.pin(name, pubkey)
+  async pin(name: string, keyOrId: string, { signal }: CallOptions = {}): Promise<KnownAgent> {
+    return isAgentId(keyOrId) ? this.#people.pinId(name, keyOrId, signal) : this.#people.pin(name, keyOrId)
   }
 
   /** The name that this client, or an earlier one with its store, has learnt for an agent id. Asks nobody. */

@@ -154,6 +154,27 @@ describe('spec 13.5: `from` with an address', () => {
     expect(lookups()).toBe(before)
     await expect(client.pin('alice', carol.key.pubkey)).rejects.toMatchObject({ reason: 'key_changed' })
     await expect(client.pin('Alice', key())).rejects.toThrow(TypeError)
+    await expect(client.pin('Alice', id())).rejects.toThrow(TypeError)
+  })
+
+  test('an agent id that was told another way can be pinned, and every other key of the name is refused', async () => {
+    const client = reader()
+    expect(await client.pin('alice', id())).toEqual({ agentId: id(), name: 'alice', pubkey: key() })
+    expect(await verdictOf(client, await alice.compose({ to: 'bob', body: 1 }))).toBe('verified, from alice')
+    await expect(client.pin('alice', carol.key.agentId)).rejects.toMatchObject({ reason: 'key_changed' })
+  })
+
+  test('a pinned id holds even if its key was never seen, also in a later process with the same store', async () => {
+    const store = createMemoryStore()
+    const forged = { ...(await carol.compose({ to: 'bob', body: 1 })), from: address() }
+    await lieAbout('alice')
+    await expect(reader({ store }).pin('alice', id())).rejects.toMatchObject({ reason: 'key_changed' })
+    await lieAbout('alice')
+    const later = reader({ store })
+    expect(await verdictOf(later, forged)).toBe('key_changed')
+    expect(await verdictOf(later, forged, { sender: carol.key.pubkey })).toBe('wrong_key')
+    await expect(later.pin('alice', carol.key.pubkey)).rejects.toMatchObject({ reason: 'key_changed' })
+    expect(await verdictOf(later, await alice.compose({ to: 'bob', body: 1 }))).toBe('verified, from alice')
   })
 })
 

@@ -23,7 +23,7 @@ interface PeopleDeps {
 
 /** Beyond this number the oldest entry is dropped, so that the memory of a client that meets many agents stays bounded. */
 const MAX_AGENTS = 10_000
-/** In the store: the key that a name is pinned to, and the name that an id was learnt with. */
+/** In the store: the key, or the agent id, that a name is pinned to, and the name that an id was learnt with. */
 const PIN = 'pin/'
 const NAME = 'name/'
 /** `ed25519:<hex>`, in contrast to a name and to an address with a port. */
@@ -38,6 +38,8 @@ export class People {
   readonly #keys = new Map<string, Uint8Array>()
   readonly #names = new Map<string, string>()
   readonly #pins = new Map<string, KnownAgent>()
+  /** Names that are pinned to an agent id whose key was not seen yet. */
+  readonly #pinnedIds = new Map<string, string>()
 
   constructor(deps: PeopleDeps) {
     this.#deps = deps
@@ -74,19 +76,24 @@ export class People {
 
   /** Pins the key of a name. @throws VerificationError `key_changed`. @throws TypeError for an invalid name or key. */
   async pin(name: string, pubkey: string): Promise<KnownAgent> {
-    if (!isName(name)) throw new TypeError(`${name} cannot be the name of an agent`)
+    const agentId = agentIdOf(publicKeyOf(pubkey))
+    await this.#assertPin(name, agentId)
     const pinned = await this.#findPinned(name)
-    if (pinned?.agentId === agentIdOf(publicKeyOf(pubkey))) return pinned
-    if (pinned !== undefined) {
-      throw new VerificationError(
-        'key_changed',
-        `the key of ${name} is not the one that was seen first (${pinned.agentId}), although a name never changes its key: do not trust this service, or this connection`,
-      )
-    }
+    if (pinned !== undefined) return pinned
     const agent = this.#learn(name, pubkey)
     await this.#deps.store?.set(NAME + agent.agentId, name)
     await this.#deps.store?.set(PIN + name, agent.pubkey)
     return agent
+  }
+
+  /** Pins the agent id of a name, and asks the service for the key. The pin holds even if that fails. @throws what `pin` throws. */
+  async pinId(name: string, agentId: string, signal: AbortSignal | undefined): Promise<KnownAgent> {
+    await this.#assertPin(name, agentId)
+    if ((await this.#findPinned(name)) === undefined) {
+      remember(this.#pinnedIds, name, agentId)
+      await this.#deps.store?.set(PIN + name, agentId)
+    }
+    return this.resolve(name, signal)
   }
 
   /**
@@ -126,7 +133,7 @@ export class People {
       // No key can be held against a name at another service.
       if (sender.kind === 'agent' && !isSameAuthority(sender.authority, await this.#deps.authority(signal)))
         return undefined
-      const agentId = sender.kind === 'id' ? sender.id : (await this.#findPinned(sender.name))?.agentId
+      const agentId = sender.kind === 'id' ? sender.id : await this.#findPinnedId(sender.name)
       return agentId === undefined || agentId === this.trust(expected) ? publicKey : other()
     }
     if (sender.kind === 'id') {
@@ -165,9 +172,28 @@ export class People {
   async #findPinned(name: string): Promise<KnownAgent | undefined> {
     const known = this.#pins.get(name)
     if (known !== undefined || !isName(name)) return known
-    const pubkey = await this.#deps.store?.get(PIN + name)
+    const pin = await this.#deps.store?.get(PIN + name)
     // Another call may have pinned the name meanwhile.
-    return this.#pins.get(name) ?? (pubkey === undefined ? undefined : this.#learn(name, pubkey))
+    const pinned = this.#pins.get(name)
+    if (pinned !== undefined || pin === undefined) return pinned
+    if (!isAgentId(pin)) return this.#learn(name, pin)
+    remember(this.#pinnedIds, name, pin)
+    return undefined
+  }
+
+  /** The id that a name is pinned to. */
+  async #findPinnedId(name: string): Promise<string | undefined> {
+    return (await this.#findPinned(name))?.agentId ?? this.#pinnedIds.get(name)
+  }
+
+  async #assertPin(name: string, agentId: string): Promise<void> {
+    if (!isName(name)) throw new TypeError(`${name} cannot be the name of an agent`)
+    const pinnedId = await this.#findPinnedId(name)
+    if (pinnedId === undefined || pinnedId === agentId) return
+    throw new VerificationError(
+      'key_changed',
+      `the key of ${name} is not that of ${pinnedId}, to which the name is pinned, although a name never changes its key: do not trust this service, or this connection`,
+    )
   }
 
   #learn(name: string, text: string): KnownAgent {
