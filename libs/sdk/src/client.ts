@@ -340,6 +340,7 @@ export class AgentClient {
    * acknowledged. Accepts the recipient as a contact first, so that its answer reaches the inbox (one unit the first time).
    * After the timeout an answer can still come: it stays in the inbox, unacknowledged. With a `key` the call is safe to repeat.
    * @throws RequestFailed if the answer is an `error`. @throws RequestTimeout.
+   * @throws TypeError if the `key` belongs to a kept request to another recipient or with another body.
    */
   async request(to: string, body: unknown, options: RequestOptions = {}): Promise<Received> {
     const { seal = false, acceptReplies = true, key, ttl, threadId, replyTo } = options
@@ -354,6 +355,8 @@ export class AgentClient {
     const draft = { to, body: jsonBody(body), type: 'request' as const, ttl, threadId, replyTo }
     const sender = typeof seal === 'string' ? seal : to
     const deps = {
+      to: (call: CallOptions) => this.#addressOf(to, call.signal),
+      body: draft.body,
       compose: (id: string | undefined, call: CallOptions) => this.compose({ ...draft, id }, { seal, ...call }),
       accept: async (call: CallOptions) => acceptReplies && this.acceptReplies(to, call),
       post: (envelope: Envelope, call: CallOptions) => this.post(envelope, call),

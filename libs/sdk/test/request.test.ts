@@ -204,6 +204,20 @@ describe('with a key', () => {
     ).toHaveProperty('size', 2)
   })
 
+  test('a key that was used for another recipient or body is refused, and sends nothing', async () => {
+    const store = createMemoryStore()
+    await askAndDie(store)
+    const count = sends().length
+    const again = (to: string, body: unknown) => asker(store).request(to, body, { key: 'order 17' })
+    await expect(again('mallory', { order: 17 })).rejects.toThrow(
+      `the key "order 17" belongs to a request to bob@${service.authority}: use another key`,
+    )
+    await expect(again('bob', { order: 18 })).rejects.toThrow(
+      'the key "order 17" belongs to a request with another body: use another key',
+    )
+    expect(sends()).toHaveLength(count)
+  })
+
   test('another key is another request, and nobody else can make its id', async () => {
     void answering()
     await bob.setContact('alice', 'accepted')

@@ -1,6 +1,8 @@
 /** `AgentClient.request`: sends a request, and waits for its answer. */
 import type { Envelope, Event, Message } from '@svc/contracts/resources.ts'
 import type { EnvelopeType } from '@svc/envelope/envelope.ts'
+import { jcs } from '@svc/envelope/jcs.ts'
+import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { ApiError, EventGapError, RequestTimeout, VerificationError } from '../errors.ts'
 import type { StreamOptions } from '../events/event-stream.ts'
 import type { CallOptions } from '../http/options.ts'
@@ -17,8 +19,8 @@ export interface RequestOptions extends CallOptions {
   readonly acceptReplies?: boolean | undefined
   /**
    * Names the request among all requests of this agent, e.g. `order 17`. A repeat with the same key, also by a later process,
-   * is the same message: it is accepted and charged once, and finds an answer that has arrived meanwhile. The client's `store`
-   * keeps the envelope until the answer was returned.
+   * is the same message: it is accepted and charged once, and finds an answer that has arrived meanwhile. So use a key once,
+   * for one recipient and one body. The client's `store` keeps the envelope until the answer was returned.
    */
   readonly key?: string | undefined
   /** See `Draft`. */
@@ -29,6 +31,9 @@ export interface RequestOptions extends CallOptions {
 
 /** The calls of a client that a request needs. */
 interface RequestDeps {
+  /** The address of the recipient. */
+  readonly to: (options: CallOptions) => Promise<string>
+  readonly body: JsonValue
   /** @param id undefined: a random one. */
   readonly compose: (id: string | undefined, options: CallOptions) => Promise<Envelope>
   /** Accepts the recipient as a contact, if the caller wants it. */
@@ -60,7 +65,7 @@ const POLL_MS = 1_000
 export async function sendRequest(
   deps: RequestDeps,
   id: string | undefined,
-  { timeoutMs = DEFAULT_TIMEOUT_MS, signal }: RequestOptions,
+  { key, timeoutMs = DEFAULT_TIMEOUT_MS, signal }: RequestOptions,
 ): Promise<Received> {
   const limit = new AbortController()
   const unlink = linkAbort(signal, () => limit.abort(signal?.reason))
@@ -85,7 +90,7 @@ export async function sendRequest(
   return reply
 
   async function exchange(): Promise<Received> {
-    const { envelope, cursor, isRepeat } = await prepare(deps, id, call)
+    const { envelope, cursor, isRepeat } = await prepare(deps, id, key, call)
     sent = envelope.id
     // Before the request, so that no answer is faster.
     await deps.accept(call)
@@ -103,15 +108,34 @@ export async function sendRequest(
 async function prepare(
   deps: RequestDeps,
   id: string | undefined,
+  key: string | undefined,
   call: CallOptions,
 ): Promise<Kept & { isRepeat: boolean }> {
   const text = id === undefined ? undefined : await deps.store?.get(KEPT + id)
-  if (text !== undefined) return { ...(JSON.parse(text) as Kept), isRepeat: true }
+  if (text !== undefined) {
+    const kept = JSON.parse(text) as Kept
+    await assertRepeat(deps, kept.envelope, key, call)
+    return { ...kept, isRepeat: true }
+  }
   const envelope = await deps.compose(id, call)
   // Before the request is sent, so the answer comes after this cursor.
   const cursor = deps.watch.cursor ?? (await deps.latestCursor(call))
   await keep(deps, id, { cursor, envelope })
   return { envelope, cursor, isRepeat: false }
+}
+
+/** The kept envelope would be sent again, whatever the caller asks now. The body of a sealed one cannot be compared. */
+async function assertRepeat(
+  deps: RequestDeps,
+  envelope: Envelope,
+  key: string | undefined,
+  call: CallOptions,
+): Promise<void> {
+  const refuse = (other: string): never => {
+    throw new TypeError(`the key ${JSON.stringify(key)} belongs to a request ${other}: use another key`)
+  }
+  if (envelope.to.toLowerCase() !== (await deps.to(call)).toLowerCase()) refuse(`to ${envelope.to}`)
+  if ('body' in envelope && jcs(envelope.body) !== jcs(deps.body)) refuse('with another body')
 }
 
 /** Before the envelope is posted. */
