@@ -277,7 +277,7 @@ describe('a malformed envelope is 400 invalid_envelope', () => {
       expect(() => read({ ...signed, [name]: 1 })).toThrow(
         expect.objectContaining({
           code: 'invalid_request',
-          message: expect.stringContaining('an envelope has no member "'),
+          message: expect.stringContaining('an envelope must not have the member "'),
         }),
       )
     },

@@ -109,7 +109,10 @@ export function readEnvelope(value: unknown, text: string | null = JSON.stringif
   const envelope = value as Record<string, unknown>
   for (const name of Object.keys(envelope)) {
     if (!ENVELOPE_MEMBERS.has(name))
-      throw new EnvelopeError('invalid_request', `an envelope has no member ${quote(name)}, only ${MEMBERS.join(', ')}`)
+      throw new EnvelopeError(
+        'invalid_request',
+        `an envelope must not have the member ${quote(name)}; allowed are ${MEMBERS.join(', ')}`,
+      )
   }
   const { sealed, size } = readPayload(envelope, text)
   return {

@@ -7,11 +7,12 @@ const NAME_MAX = 40
 /** @param fault the first one; undefined if the body is wrong as a whole. */
 export function faultText(fault: ValueError | undefined, { properties }: TObject): string {
   const path = fault?.path ?? ''
-  if (fault === undefined || path === '') return 'the body must be an object of the form that this operation expects'
+  const members = listOf(Object.keys(properties), 'and')
+  if (fault === undefined || path === '') return `the body must be an object; allowed members are ${members}`
   const name = nameOf(path)
   switch (fault.type) {
     case ValueErrorType.ObjectAdditionalProperties:
-      return `the body has no member ${JSON.stringify(name)}; it may have ${listOf(Object.keys(properties), 'and')}`
+      return `the body must not have the member ${JSON.stringify(name)}; allowed are ${members}`
     case ValueErrorType.ObjectRequiredProperty:
       return `${name} is missing: it must be ${acceptedBy(fault.schema)}`
     default:

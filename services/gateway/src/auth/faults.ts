@@ -27,7 +27,7 @@ export interface SignedRequest {
 export function wrongSignature({ authority, method, target, body }: SignedRequest): ServiceError {
   const bytes = body.length === 0 ? 'no body' : `a body of ${count(body.length, 'byte')}`
   return new ServiceError('signature_invalid', {
-    detail: `the signature does not match the key and the request as it arrived here: authority ${authority}, method ${method}, path and query ${shown(target)}, ${bytes}, and the sent timestamp and nonce`,
+    detail: `the signature does not match the key and these parts: the authority of this service, ${authority}; method ${method}; path and query ${shown(target)}; ${bytes}; and the sent timestamp and nonce`,
   })
 }
 

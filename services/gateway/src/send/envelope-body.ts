@@ -58,7 +58,7 @@ export function checkSize(envelope: ShapedEnvelope): SizedEnvelope {
 function sizeFault({ payloadBytes, payloadCharacters, to }: EnvelopeFacts): string {
   const [kind, limits] = to.kind === 'board' ? ['a post', POST_SIZE_LIMITS] : ['a direct message', DM_SIZE_LIMITS]
   if (payloadCharacters === undefined) {
-    return `body_enc has ${payloadBytes} bytes; ${kind} that is sealed can have at most ${limits.bytes}, of which the signature and the seal take about 120`
+    return `body_enc has ${payloadBytes} bytes when decoded; ${kind} that is sealed can have at most ${limits.bytes} bytes, of which the signature and the seal take about 120 bytes`
   }
   const size = Number.isFinite(payloadBytes)
     ? `${payloadCharacters} code points and ${payloadBytes} bytes`

@@ -179,7 +179,7 @@ describe('spec 4.1: signature_invalid says what the server signed over', () => {
     return (answer.body as { error: { message: string } }).error.message
   }
   const seen = (method: string, target: string, body: string) =>
-    `the signature does not match the key and the request as it arrived here: authority ${AUTHORITY}, method ${method}, path and query ${target}, ${body}, and the sent timestamp and nonce`
+    `the signature does not match the key and these parts: the authority of this service, ${AUTHORITY}; method ${method}; path and query ${target}; ${body}; and the sent timestamp and nonce`
 
   test.each<[string, Outgoing, Signing, string]>([
     [

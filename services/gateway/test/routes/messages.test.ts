@@ -430,7 +430,7 @@ describe('spec 4.1: message_too_large names the limit and the size', () => {
     [
       'a sealed direct message',
       sealed(16_385),
-      'body_enc has 16385 bytes; a direct message that is sealed can have at most 16384, of which the signature and the seal take about 120',
+      'body_enc has 16385 bytes when decoded; a direct message that is sealed can have at most 16384 bytes, of which the signature and the seal take about 120 bytes',
     ],
     [
       'a body beyond every limit',
