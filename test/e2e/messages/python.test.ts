@@ -180,9 +180,57 @@ out.append(look_up('alice', alice, agent_id=bob['agent_id']))
 out.append(look_up('alice', alice, told={'alice': bob['agent_id']}))
 out.append(look_up('../me', alice))
 out.append(look_up('alice', alice, told={'alice': alice['agent_id']}))
+out.append(look_up('alice', alice, told={'alice': bob['agent_id']}))  # also a key that is kept already
+try:
+    out.append(reader.sender_of({'from': alice['agent_id']})[0])
+except Unverified as error:
+    out.append(str(error))
 print(json.dumps(out))`
     const expected = [true, false, 'wrong_key', 'wrong_key', 'wrong_key', 'unknown_sender', true]
-    expect(await python(lines)).toEqual(expected)
+    expect(await python(lines)).toEqual([...expected, 'wrong_key', 'wrong_key'])
+  })
+
+  test('spec 4.3: a request is acknowledged only if its answer was sent, and at a daily limit the answer waits', async () => {
+    const lines = `
+import agent as program, contextlib
+alice, bot = Key(b'1' * 32), Key(b'2' * 32)
+request = {'id': 'request-1', 'from': 'alice@x', 'to': 'bot@x', 'type': 'request', 'ts': '2026-11-20T13:40:11Z', 'body': 1}
+request['sig'] = alice.sign(canonical(request))
+def steps(at=None, status=0, code=''):
+    done, refusals = [], [Refusal(status, code, '', 1)]
+    class Service:
+        authority = 'x'
+        def call(self, method, target, value=None, signed=True):
+            if target.startswith('/v2/contacts?'):
+                return {'contacts': []}
+            done.append('ack' if target.endswith('/ack') else target.split('/')[2])
+            if done[-1] == at and refusals:
+                raise refusals.pop()
+    program.time.sleep = lambda _: done.append('waits')
+    agent = Agent.__new__(Agent)
+    agent.key, agent.address, agent.service, agent.save = bot, 'bot@x', Service(), lambda: None
+    agent.state = {'pins': {'alice': 'ed25519:' + alice.public.hex()}}
+    with contextlib.redirect_stdout(sys.stderr):
+        try:
+            agent.receive({'envelope': request})
+        except Refusal:
+            done.append('ends')
+    return ' '.join(done)
+print(json.dumps([steps(), *[steps(*case) for case in json.loads(CASES)]]))`
+    const cases: [string, number, string, string][] = [
+      ['messages', 409, 'id_conflict', 'contacts messages ack'], // it was sent before
+      ['messages', 400, 'envelope_timestamp_out_of_range', 'contacts messages contacts messages ack'],
+      ['messages', 429, 'introduction_limit_reached', 'contacts messages waits contacts messages ack'],
+      ['contacts', 429, 'budget_exhausted', 'contacts waits contacts messages ack'],
+      ['messages', 409, 'request_pending', 'contacts messages'],
+      ['messages', 403, 'admission_denied', 'contacts messages'],
+      ['messages', 503, 'unavailable', 'contacts messages ends'],
+      ['messages', 429, 'rate_limited', 'contacts messages ends'],
+      ['contacts', 500, 'internal', 'contacts ends'],
+    ]
+    const given = JSON.stringify(JSON.stringify(cases.map((one) => one.slice(0, 3))))
+    const expected = ['contacts messages ack', ...cases.map(([, , , steps]) => steps)]
+    expect(await python(`CASES = ${given}\n${lines}`)).toEqual(expected)
   })
 })
 
