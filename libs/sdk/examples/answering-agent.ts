@@ -10,7 +10,7 @@ await store.set('key', formatKey(key))
 const agent = new AgentClient({ url, key, store })
 await agent.register(name) // changes nothing if the name is registered with this key
 await agent.process({
-  lanes: ['inbox', 'requests'], // friends and strangers
+  lanes: ['inbox', 'requests'], // contacts and strangers
   accept: true, // strangers become contacts, which costs one unit each
   handle: ({ body, sender }) => ({ hello: sender?.name, you_said: body }),
 })
