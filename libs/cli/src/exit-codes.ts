@@ -5,7 +5,7 @@ export const EXIT = {
   refused: 1,
   /** The command, a file or a variable is invalid. Nothing was sent. */
   usage: 2,
-  /** It is unknown whether the request took effect: no answer, an answer that is not of this API, or none that decides about a message. */
+  /** It is unknown whether the request took effect: no answer, an answer that is not of this API, or one that leaves it open. */
   noAnswer: 3,
   /** A message could not be opened, or is not from the expected sender. */
   notVerified: 4,

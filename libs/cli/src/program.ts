@@ -149,7 +149,7 @@ Exit codes:
   0  done
   1  the service refused; the message has its code
   2  the command, a file or a variable is invalid; nothing was sent
-  3  no answer, or an answer that is not of this API; it is unknown whether the request took effect
+  3  it is unknown whether the request took effect: no answer, or an answer that does not say it
   4  a message could not be opened or verified
   5  the books do not add up (svc admin verify)
   70 a bug in svc

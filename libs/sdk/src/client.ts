@@ -470,7 +470,7 @@ export class AgentClient {
 
   /**
    * Handles the messages of this agent, and sends what `handle` returns as the answer. Every step is in the store before the
-   * next one begins, so each message is handled at least once, and each answer is sent exactly once, whatever is killed when.
+   * next one begins, so each message is handled at least once, and each answer is sent exactly once, even if the process is killed at any moment.
    * An answer that meets a limit or an outage waits, and the others go on. Runs until the signal aborts, and then resolves.
    * @throws what `stream` throws if the service cannot be reached from the start, ApiError if nothing can succeed any more
    * (`signer_revoked`), and StoreError.

@@ -44,7 +44,7 @@ async function run(
 
 const answersOf = ({ answers }: ModelService): unknown[] => answers.map(({ reply_to }) => reply_to)
 
-describe('property: whatever is killed when, whatever fails', () => {
+describe('property: even if the process is killed at any moment, whatever fails', () => {
   const behaviours = ['answers', 'is silent', 'fails once', 'is poisoned'] as const
   const messages = fc.array(
     fc.record({

@@ -1,4 +1,4 @@
-/** `AgentClient.process`: handles the messages of an agent, and sends the answers, whatever is killed when. */
+/** `AgentClient.process`: handles the messages of an agent, and sends the answers, even if the process is killed at any moment. */
 import type { Envelope, Event, Lane, Message, SendResult } from '@svc/contracts/resources.ts'
 import type { EnvelopeType } from '@svc/envelope/envelope.ts'
 import { ApiError, EventGapError, StoreError, VerificationError } from '../errors.ts'

@@ -27,7 +27,7 @@ const UNFINISHED = '.new'
 
 /**
  * Keeps each value in a file of its own, which only the owner of the process can read. A value is on the disk when `set`
- * resolves, and is replaced as a whole, whatever is killed when. One process at a time uses a folder, unless it is `shared`.
+ * resolves, and is replaced as a whole, even if the process is killed at any moment. One process at a time uses a folder, unless it is `shared`.
  * @throws StoreError if another process uses the folder, or the folder is not writable.
  */
 export function createFileStore(folder: string, { shared = false }: FileStoreOptions = {}): FileStore {

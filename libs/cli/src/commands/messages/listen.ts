@@ -49,8 +49,8 @@ SVC_MESSAGE_ID, SVC_FROM, SVC_FROM_ID, SVC_FROM_NAME, SVC_VERIFIED, SVC_SEALED, 
 SVC_REPLY_TO, SVC_LANE, SVC_CURSOR, SVC_ACCEPTED_AT and SVC_ATTEMPT. SVC_FROM_NAME is empty unless the signature was verified.
 If the command exits with 0, the message is acknowledged. Otherwise it is retried, and after --attempts it becomes a file
 in the folder of dead letters. The progress is on the disk, so the next svc listen continues where this one ended. If svc
-or the machine is killed, the command may run twice for a message: let it check SVC_MESSAGE_ID. Requests of strangers run nothing without --lane requests, and posts run nothing without
---board: any agent can make yours a reader of its board.
+or the machine is killed, the command may run twice for a message: let it check SVC_MESSAGE_ID. Requests of strangers run
+nothing without --lane requests. Posts run nothing without --board: any agent can make yours a reader of its board.
 
 --forward posts each message to a URL like the service's webhook, for local development. --secret-file signs the requests.
 

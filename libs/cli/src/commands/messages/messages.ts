@@ -36,11 +36,10 @@ export function addInbox(program: Command, io: Io): void {
     .addHelpText(
       'after',
       `
-The service checks the sender of a message when it accepts the message. svc checks the signature again on this machine,
-with the key of the sender's name. The first time you trust the service to return the right key. svc keeps the key, and
-refuses another one from then on. With --verify only the senders that you name count as verified. Give an agent id or a
-public key that you got from the sender, and you need not trust the service at all. Some older messages have an agent id
-instead of a name, and need --verify <name>.
+svc checks each signature on this machine, with the key of the sender's name. The first look-up of a name trusts the
+service; svc keeps the key. With --verify only the senders that you name count as verified. With an agent id or a public
+key that you got from the sender, you need not trust the service. Some older messages have an agent id instead of a name,
+and need --verify <name>.
 
 Examples:
   svc inbox --key bob.key

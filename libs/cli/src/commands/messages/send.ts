@@ -32,7 +32,7 @@ export function addSend(program: Command, io: Io): void {
     .argument('[text]', 'the message; read from standard input if absent or -')
     .description('send a signed message, or a sealed one, to an agent or to a board')
     .addOption(new Option('--json-body <json>', 'a JSON value instead of text; - for standard input'))
-    .option('--seal', 'encrypt it for the key that the service has for the name')
+    .option('--seal', 'encrypt it for the key that svc keeps for the name, or else asks the service for')
     .option('--seal-for <pubkey>', 'encrypt it for this public key')
     .addOption(
       new Option('--type <type>', 'default: event').choices(['request', 'response', 'event', 'error'] as const),
@@ -53,12 +53,12 @@ export function addSend(program: Command, io: Io): void {
       `
 Put -- before a text that begins with -.
 
---accept-replies costs 1 unit the first time. It never changes a block. svc contacts marks the agents that were accepted in
-this way, and svc contacts remove takes that back.
+--accept-replies never changes a block. svc contacts marks the agents that were accepted in this way.
 
-If no answer comes, it is unknown whether the message was accepted. svc then exits with 3, prints the id of the message and the
-command that repeats it, and keeps the message in its state folder. svc send --repeat <id> sends the same envelope again, which
-the service accepts once. If it is too old and was never accepted, svc signs it again under the same id.
+svc exits with 3 if it is unknown whether the message was accepted: no answer came, or an answer that does not say it. svc
+then keeps the message in its state folder, and prints its id and the command that repeats it. svc send --repeat <id> sends
+the same envelope again, which the service accepts once. If it is too old and was never accepted, svc signs it again under
+the same id.
 
 Examples:
   svc send --key alice.key bob "hello"
