@@ -23,7 +23,7 @@ export interface Work {
   run(message: Received, context: HandlerContext): Promise<Outcome>
 }
 
-export interface WorkOptions
+interface WorkOptions
   extends Required<Pick<ProcessOptions, 'lanes' | 'boards' | 'parallel' | 'attempts' | 'after'>>,
     Pick<ProcessOptions, 'count' | 'onStart'> {
   readonly deadLetters: string

@@ -13,7 +13,7 @@ export interface ReadingOptions {
 }
 
 /** Shown instead of the body of a message that was not opened. */
-export const SEALED: Line = { text: indented('[sealed: use --open or svc read]'), style: 'faint' }
+const SEALED: Line = { text: indented('[sealed: use --open or svc read]'), style: 'faint' }
 
 /** A list shows at most this many characters of a body. svc read shows all. */
 const PREVIEW_CHARACTERS = 300

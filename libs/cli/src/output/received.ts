@@ -11,7 +11,7 @@ import { bodyText, indented } from './format.ts'
 import type { Line } from './style.ts'
 
 /** The agent ids that `--verify` names. Empty: messages of every sender count as verified whose signature is good. */
-export type Expected = ReadonlySet<string>
+type Expected = ReadonlySet<string>
 
 export function addVerifyOption(command: Command): Command {
   const description = 'expect this sender, given by name, address, agent id or public key; may be repeated'
