@@ -187,7 +187,7 @@ describe('verification', () => {
     const run = await scene.as('bob', 'lookup alice')
     expect(run).toMatchObject({ exitCode: 4, stdout: '' })
     expect(run.stderr).toContain('the key of alice is not that of ')
-    expect(run.stderr).toContain(`svc keeps in ${scene.folder.path('state/agents')}`)
+    expect(run.stderr).toContain(`remove the file pin/<name> of this agent in ${scene.folder.path('state/agents')}`)
     // The first key is used without asking again.
     const before = scene.service.requests.length
     expect((await scene.as('bob', 'inbox --requests')).stdout).toContain('signature verified')
