@@ -2,10 +2,11 @@ import { hash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { LIMITS } from '@svc/contracts/limits.ts'
 import { costUnits } from '@svc/contracts/price.ts'
-import type { Budget, Envelope, Message } from '@svc/contracts/resources.ts'
+import type { Budget, ContactState, Envelope, Message } from '@svc/contracts/resources.ts'
 import type { EnvelopeType } from '@svc/envelope/envelope.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { DM_SIZE_LIMITS, fits, POST_SIZE_LIMITS } from '@svc/envelope/size.ts'
+import type { Acceptance } from '@svc/sdk/contacts/acceptances.ts'
 import { AnswerError, ApiError } from '@svc/sdk/errors.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { ToolError } from '../output/tool-error.ts'
@@ -14,8 +15,8 @@ import type { KnownAgent } from '../reading/senders.ts'
 import type { SentRecord } from '../store/sent.ts'
 import type { Call } from '../tools/tool.ts'
 import { obtainConsent } from './consent.ts'
-import { isAccepted } from './contacts.ts'
-import { type Delivered, findBudget, payloadOf, receiptOf } from './receipt.ts'
+import { contactState } from './contacts.ts'
+import { ACCEPTANCE_UNITS, type Delivered, findBudget, payloadOf, type Receipt, receiptOf } from './receipt.ts'
 
 export interface Outgoing {
   readonly to: { readonly agent: KnownAgent } | { readonly boardId: string }
@@ -28,33 +29,53 @@ export interface Outgoing {
   readonly threadId?: string | undefined
   /** Seconds. */
   readonly ttl?: number | undefined
+  /** Accept the recipient as a contact first, so that its answers reach the inbox. */
+  readonly acceptReplies?: boolean
+}
+
+/** The agent with a name or an address, as the recipient of a message. @throws ToolError with the codes of the service. */
+export async function findRecipient({ senders }: Mailbox, to: string, signal: AbortSignal): Promise<KnownAgent> {
+  try {
+    return await senders.ofName(to, signal)
+  } catch (error) {
+    if (!(error instanceof ToolError) || error.code !== 'unknown_agent') throw error
+    throw new ToolError('recipient_unavailable', `${error.message}. Nothing was sent.`)
+  }
 }
 
 /**
- * Sends one message. Steps: policy, consent, store the envelope, post it, read the budget. The envelope is stored before the
- * first request leaves, so a call that is repeated finds it, whatever has become of the first call. Nobody can know whether a
- * client has received a result, so a repeat is recognized by its content.
+ * Sends one message. Steps: policy, consent, store the envelope, accept the recipient if the caller wants it, post the
+ * envelope, read the budget. The envelope is stored before the first request leaves, so a call that is repeated finds it,
+ * whatever has become of the first call. Nobody can know whether a client has received a result, so a repeat is recognized by
+ * its content.
  * @throws ToolError, NeedsAnswer, and the errors of the SDK.
  */
 export async function deliver(mailbox: Mailbox, outgoing: Outgoing, call: Call): Promise<Delivered> {
   return mailbox.exclusively(async () => {
     const { fence, signal } = call
     // A reply can go to an agent whose name nobody here has used yet.
-    const isNew = 'agent' in outgoing.to && outgoing.to.agent.source === 'directory'
-    const shown = (receipt: Delivered): Delivered =>
-      isNew ? { ...receipt, to: fence.line(receipt.to), fence: fence.nonce } : receipt
-    await checkRecipient(mailbox, outgoing.to, signal)
+    const agent = 'agent' in outgoing.to ? outgoing.to.agent : undefined
+    const shown = (receipt: Receipt): Delivered => ({
+      ...receipt,
+      agent_id: agent?.agentId ?? null,
+      key_known_by: agent?.source ?? null,
+      ...(agent?.isUsed === false ? { to: fence.line(receipt.to), fence: fence.nonce } : {}),
+    })
+    const contact = await findContact(mailbox, outgoing.to, signal)
+    checkRecipient(mailbox, contact)
     const fingerprint = fingerprintOf(outgoing)
     const earlier = findEarlier(mailbox, outgoing, fingerprint)
     const accepted = earlier === undefined ? undefined : await findAccepted(mailbox, earlier, signal)
     if (earlier !== undefined && accepted !== undefined) {
       return shown(receiptOf(earlier, accepted.lane, { after: await findBudget(mailbox, signal) }))
     }
-    const { record, budget } = await prepare(mailbox, { outgoing, fingerprint, earlier }, call)
+    const { record, budget } = await prepare(mailbox, { outgoing, contact, fingerprint, earlier }, call)
+    // Before the message, so that no answer is faster.
+    const acceptance = await accept(mailbox, { outgoing, contact, id: record.envelope.id }, signal)
     const { lane, msg_id: id } = await postKept(mailbox, outgoing, record, signal)
     if (id !== record.envelope.id) throw new AnswerError('the answer is about another message')
     mailbox.log('sent', { id })
-    return shown(receiptOf(record, lane, { before: budget, after: await findBudget(mailbox, signal) }))
+    return shown(receiptOf(record, lane, { before: budget, after: await findBudget(mailbox, signal), acceptance }))
   }, call.signal)
 }
 
@@ -89,25 +110,31 @@ async function findAccepted(
 
 async function prepare(
   mailbox: Mailbox,
-  { outgoing, fingerprint, earlier }: { outgoing: Outgoing; fingerprint: string; earlier: SentRecord | undefined },
+  {
+    outgoing,
+    contact,
+    fingerprint,
+    earlier,
+  }: { outgoing: Outgoing; contact: Standing; fingerprint: string; earlier: SentRecord | undefined },
   { asker, signal }: Call,
 ): Promise<{ record: SentRecord; budget: Budget }> {
   const { to, body } = outgoing
   const envelope = earlier?.envelope ?? (await compose(mailbox, outgoing, signal))
   const { bytes } = payloadOf(envelope)
   const units = costUnits(bytes, await mostRecipients(mailbox, to, signal))
-  const isContact =
-    'agent' in to && (to.agent.source === 'own' || (await isAccepted(mailbox.client, to.agent.agentId, signal)))
+  const accepts = mustAccept(outgoing, contact)
+  const more = accepts ? ACCEPTANCE_UNITS : 0
+  const deed = 'agent' in to ? `send a message to "${to.agent.name}"` : `post to the board ${to.boardId}`
   const budget = await obtainConsent(
     mailbox,
     {
-      what: 'agent' in to ? `send a message to "${to.agent.name}"` : `post to the board ${to.boardId}`,
-      reaches: isContact ? undefined : reachOf(to),
-      units,
-      leastUnits: costUnits(bytes, 1),
-      fingerprint,
+      what: accepts ? `${deed} (${inUnits(units)}), and before that ${ACCEPT} (${inUnits(more)})` : deed,
+      reaches: isTrusted(contact) ? undefined : reachOf(to, accepts),
+      units: units + more,
+      leastUnits: costUnits(bytes, 1) + more,
+      fingerprint: accepts ? `${fingerprint} accept` : fingerprint,
       content: textOf(body),
-      check: () => checkBeforeAsking(mailbox, outgoing, signal),
+      check: () => checkBefore(mailbox, outgoing, signal),
     },
     asker,
     signal,
@@ -118,25 +145,70 @@ async function prepare(
   return { record, budget }
 }
 
-function reachOf(to: Outgoing['to']): { id: string; why: string } {
-  return 'agent' in to
-    ? { id: to.agent.agentId, why: 'the recipient is not one of your accepted contacts' }
-    : { id: to.boardId, why: 'others can read this board' }
+const ACCEPT = 'accept it as a contact, so that its answers reach the inbox'
+
+function inUnits(units: number): string {
+  return units === 1 ? '1 unit' : `${units} units`
+}
+
+/** Every acceptance is asked for, because the person may have taken an earlier one back. */
+function reachOf(to: Outgoing['to'], accepts: boolean): { id: string | undefined; why: string } {
+  if (!('agent' in to)) return { id: to.boardId, why: 'others can read this board' }
+  const why = 'the recipient is not one of your accepted contacts'
+  return accepts
+    ? { id: undefined, why: `${why}, and from then on the two agents write to each other without asking you` }
+    : { id: to.agent.agentId, why }
+}
+
+/** The state of a recipient among the contacts. Undefined for a board. */
+type Standing = ContactState | 'self' | undefined
+
+async function findContact({ client }: Mailbox, to: Outgoing['to'], signal: AbortSignal): Promise<Standing> {
+  if (!('agent' in to)) return undefined
+  return to.agent.source === 'own' ? 'self' : contactState(client, to.agent.agentId, signal)
+}
+
+function isTrusted(contact: Standing): boolean {
+  return contact === 'self' || contact === 'accepted'
+}
+
+/** Never for a blocked agent. */
+function mustAccept(
+  outgoing: Outgoing,
+  contact: Standing,
+): outgoing is Outgoing & { to: { readonly agent: KnownAgent } } {
+  return outgoing.acceptReplies === true && contact === 'none'
+}
+
+/** Accepts the recipient, if the caller wants it and it has no state. @returns undefined if the caller does not want it. */
+async function accept(
+  mailbox: Mailbox,
+  { outgoing, contact, id }: { outgoing: Outgoing; contact: Standing; id: string },
+  signal: AbortSignal,
+): Promise<Acceptance | undefined> {
+  if (outgoing.acceptReplies !== true || contact === undefined) return undefined
+  if (!mustAccept(outgoing, contact)) return contact === 'blocked' ? 'blocked' : 'already'
+  await checkBefore(mailbox, outgoing, signal)
+  const { client, log } = mailbox
+  const { agentId } = outgoing.to.agent
+  const acceptance = await client.acceptReplies(agentId, { signal, afresh: true }).catch((error: unknown) => {
+    throw withId(error, id)
+  })
+  if (acceptance === 'accepted') log('accepted', { agent: agentId })
+  return acceptance
 }
 
 /** @throws ToolError `contacts_only`. */
-async function checkRecipient({ client, policy }: Mailbox, to: Outgoing['to'], signal: AbortSignal): Promise<void> {
-  if (!policy.contactsOnly) return
-  const isAllowed = 'agent' in to && (to.agent.source === 'own' || (await isAccepted(client, to.agent.agentId, signal)))
-  if (isAllowed) return
+function checkRecipient({ policy }: Mailbox, contact: Standing): void {
+  if (!policy.contactsOnly || isTrusted(contact)) return
   throw new ToolError(
     'contacts_only',
     'this server sends only to accepted contacts. Nothing was sent. Only the person you work for can accept contacts. Do not look for another way.',
   )
 }
 
-/** Refusals that are known before the message is sent. A person who is asked would agree for nothing. */
-async function checkBeforeAsking(
+/** Refusals that are known before the message is sent. Otherwise a person would agree, or a recipient be accepted, for nothing. */
+async function checkBefore(
   { client, senders }: Mailbox,
   { to, replyTo, threadId }: Outgoing,
   signal: AbortSignal,

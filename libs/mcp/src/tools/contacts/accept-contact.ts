@@ -25,7 +25,7 @@ export const acceptContact = defineTool({
     await mailbox.exclusively(async () => {
       if (await isAccepted(client, agentId, signal)) return
       const intent = {
-        what: `accept ${name === null ? agentId : `"${name}"`} as a contact`,
+        what: `accept ${name === undefined ? agentId : `"${name}"`} as a contact`,
         reaches: { id: agentId, why: 'from then on the two agents write to each other without asking you' },
         units: 1,
         fingerprint: `accept ${agentId}`,
