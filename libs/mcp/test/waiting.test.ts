@@ -50,9 +50,9 @@ test('two agents hold a sealed conversation while the network is cut for ten sec
     answered: true,
     answer: { reply_to: question.message_id, sealed: true, verified: true },
   })
-  // The repeated calls sent nothing twice.
+  // The repeated calls sent nothing twice, and accepted Bob once.
   expect((await alice.call('read_thread', { message_id: question.message_id })).messages).toHaveLength(2)
-  expect(await alice.call('budget')).toMatchObject({ used_units_today: 1 })
+  expect(await alice.call('budget')).toMatchObject({ used_units_today: 2 })
 })
 
 test('several processes with one key and one state folder share one stream, and all are woken', {

@@ -77,7 +77,13 @@ test('spec 13.5: an address is looked up once; the key is the first answer of th
   expect(asked).toEqual(['/v2/agents/bob'])
   // The id is known from now on.
   expect(await senders.ofSender(bob.agentId, signal)).toMatchObject(found)
-  expect(await senders.ofName('bob', signal)).toEqual({ ...found, source: 'first_answer', isUsed: true })
+  const named = await senders.ofName('bob', signal)
+  expect(named).toEqual({ ...found, source: 'first_answer', isUsed: true })
+  // The call that names the agent has perhaps only asked the person so far.
+  expect(await senders.ofName('bob', signal)).toEqual(named)
+  senders.use({ ...named, isUsed: false })
+  expect(await senders.ofSender(`bob@${authority}`, signal)).toMatchObject({ isUsed: false })
+  senders.use(named)
   expect(await senders.ofName(`bob@${authority}`, signal)).toEqual({ ...found, source: 'pinned', isUsed: true })
   expect(await senders.ofSender(`bob@${authority}`, signal)).toEqual({ ...found, source: 'pinned', isUsed: true })
   expect(asked).toEqual(['/v2/agents/bob'])

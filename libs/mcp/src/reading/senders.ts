@@ -38,7 +38,7 @@ export interface Senders {
    */
   ofSender(from: string, signal: AbortSignal): Promise<KnownAgent | undefined>
   /**
-   * The agent with a name or an address. The name counts as used from now on.
+   * The agent with a name or an address that the model has written. Call `use` when the call succeeds.
    * @throws ToolError `unknown_agent`, `recipient_not_local`.
    */
   ofName(who: string, signal: AbortSignal): Promise<KnownAgent>
@@ -47,6 +47,8 @@ export interface Senders {
    * @throws VerificationError `key_changed`. @throws ToolError like `ofName`.
    */
   check(who: string, signal: AbortSignal): Promise<{ agent: Agent; known: KnownAgent }>
+  /** From now on the name counts as used. A no-op for an agent that is not known by a name that the model has written. */
+  use(agent: Partial<KnownAgent>): void
 }
 
 /** The most pages of the directory that are read to find a sender: 1,000 agents. */
@@ -64,13 +66,6 @@ export function createSenders(client: AgentClient, used: Marks, own: Own): Sende
     if (agent.agentId === own.agentId) return { ...agent, source: 'own', isUsed: true }
     const isUsed = used.has(agent.name)
     return { ...agent, source: isUsed ? 'pinned' : 'first_answer', isUsed }
-  }
-
-  /** Marks the name as used. The source is still that of before. */
-  function use(agent: sdk.KnownAgent): KnownAgent {
-    const found = known(agent)
-    used.add(agent.name)
-    return { ...found, isUsed: true }
   }
 
   async function find(who: string, signal: AbortSignal): Promise<KnownAgent | undefined> {
@@ -141,10 +136,16 @@ export function createSenders(client: AgentClient, used: Marks, own: Own): Sende
       const found = await find(from, signal)
       return found === undefined && isAgentId(from) ? findInDirectory(from, signal) : found
     },
-    ofName: async (who, signal) => use(await named(who, (name) => client.resolve(name, { signal }))),
+    async ofName(who, signal) {
+      return { ...known(await named(who, (name) => client.resolve(name, { signal }))), isUsed: true }
+    },
     async check(who, signal) {
       const agent = await named(who, (name) => client.lookup(name, { signal }))
-      return { agent, known: use({ agentId: agent.agent_id, name: agent.name, pubkey: agent.pubkey }) }
+      const { agent_id: agentId, name, pubkey } = agent
+      return { agent, known: { ...known({ agentId, name, pubkey }), isUsed: true } }
+    },
+    use({ name, source, isUsed }) {
+      if (name !== undefined && source !== 'own' && isUsed) used.add(name)
     },
   }
   return senders

@@ -16,7 +16,7 @@ import type { SentRecord } from '../store/sent.ts'
 import type { Call } from '../tools/tool.ts'
 import { obtainConsent } from './consent.ts'
 import { contactState } from './contacts.ts'
-import { ACCEPTANCE_UNITS, type Delivered, findBudget, payloadOf, type Receipt, receiptOf } from './receipt.ts'
+import { ACCEPTANCE_UNITS, type Delivered, findBudget, payloadOf, receiptOf } from './receipt.ts'
 
 export interface Outgoing {
   readonly to: { readonly agent: KnownAgent } | { readonly boardId: string }
@@ -55,27 +55,26 @@ export async function deliver(mailbox: Mailbox, outgoing: Outgoing, call: Call):
     const { fence, signal } = call
     // A reply can go to an agent whose name nobody here has used yet.
     const agent = 'agent' in outgoing.to ? outgoing.to.agent : undefined
-    const shown = (receipt: Receipt): Delivered => ({
-      ...receipt,
-      agent_id: agent?.agentId ?? null,
-      key_known_by: agent?.source ?? null,
-      ...(agent?.isUsed === false ? { to: fence.line(receipt.to), fence: fence.nonce } : {}),
-    })
+    const shown = (receipt: Delivered): Delivered =>
+      agent?.isUsed === false ? { ...receipt, to: fence.line(receipt.to), fence: fence.nonce } : receipt
     const contact = await findContact(mailbox, outgoing.to, signal)
     checkRecipient(mailbox, contact)
     const fingerprint = fingerprintOf(outgoing)
     const earlier = findEarlier(mailbox, outgoing, fingerprint)
     const accepted = earlier === undefined ? undefined : await findAccepted(mailbox, earlier, signal)
     if (earlier !== undefined && accepted !== undefined) {
-      return shown(receiptOf(earlier, accepted.lane, { after: await findBudget(mailbox, signal) }))
+      return shown(receiptOf(earlier, accepted.lane, { agent, after: await findBudget(mailbox, signal) }))
     }
     const { record, budget } = await prepare(mailbox, { outgoing, contact, fingerprint, earlier }, call)
+    mailbox.senders.use(agent ?? {})
     // Before the message, so that no answer is faster.
     const acceptance = await accept(mailbox, { outgoing, contact, id: record.envelope.id }, signal)
     const { lane, msg_id: id } = await postKept(mailbox, outgoing, record, signal)
     if (id !== record.envelope.id) throw new AnswerError('the answer is about another message')
     mailbox.log('sent', { id })
-    return shown(receiptOf(record, lane, { before: budget, after: await findBudget(mailbox, signal), acceptance }))
+    return shown(
+      receiptOf(record, lane, { agent, before: budget, after: await findBudget(mailbox, signal), acceptance }),
+    )
   }, call.signal)
 }
 
@@ -154,10 +153,12 @@ function inUnits(units: number): string {
 /** Every acceptance is asked for, because the person may have taken an earlier one back. */
 function reachOf(to: Outgoing['to'], accepts: boolean): { id: string | undefined; why: string } {
   if (!('agent' in to)) return { id: to.boardId, why: 'others can read this board' }
-  const why = 'the recipient is not one of your accepted contacts'
-  return accepts
-    ? { id: undefined, why: `${why}, and from then on the two agents write to each other without asking you` }
-    : { id: to.agent.agentId, why }
+  const { agentId, source } = to.agent
+  const reasons = ['the recipient is not one of your accepted contacts']
+  // Only the person can know from elsewhere which id is right.
+  if (source === 'first_answer') reasons.push(`only the service says that its agent id is ${agentId}`)
+  if (accepts) reasons.push('from then on the two agents write to each other without asking you')
+  return { id: accepts ? undefined : agentId, why: reasons.join('; ') }
 }
 
 /** The state of a recipient among the contacts. Undefined for a board. */

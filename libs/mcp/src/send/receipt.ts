@@ -8,19 +8,15 @@ import type { KnownAgent } from '../reading/senders.ts'
 import { timeOf } from '../reading/time.ts'
 import type { SentRecord } from '../store/sent.ts'
 
-/** A receipt with what is known about its recipient. Matches `Receipt` of the tools' schemas. */
-export interface Delivered extends Receipt {
-  readonly agent_id: string | null
-  readonly key_known_by: KnownAgent['source'] | null
-}
-
-/** The receipt of a sent message, without its body. */
-export interface Receipt {
+/** The receipt of a sent message, without its body. Matches `Receipt` of the tools' schemas. */
+export interface Delivered {
   readonly message_id: string
   readonly status: 'accepted'
   /** Inside the fence if nobody here has used the recipient's name. */
   readonly to: string
   readonly fence: string | null
+  readonly agent_id: string | null
+  readonly key_known_by: KnownAgent['source'] | null
   readonly lane: Lane
   readonly duplicate: boolean
   readonly sealed: boolean
@@ -46,13 +42,25 @@ export function payloadOf(envelope: Envelope): PayloadSize {
 export function receiptOf(
   { envelope, composedAt }: SentRecord,
   lane: Lane,
-  { before, after, acceptance }: { before?: Budget; after: Budget | undefined; acceptance?: Acceptance | undefined },
-): Receipt {
+  {
+    agent,
+    before,
+    after,
+    acceptance,
+  }: {
+    agent: KnownAgent | undefined
+    before?: Budget
+    after: Budget | undefined
+    acceptance?: Acceptance | undefined
+  },
+): Delivered {
   return {
     message_id: envelope.id,
     status: 'accepted',
     to: envelope.to,
     fence: null,
+    agent_id: agent?.agentId ?? null,
+    key_known_by: agent?.source ?? null,
     lane,
     duplicate: before === undefined,
     sealed: 'body_enc' in envelope,

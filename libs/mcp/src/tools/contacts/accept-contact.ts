@@ -34,6 +34,7 @@ export const acceptContact = defineTool({
       await client.setContact(agentId, 'accepted', { signal })
       unread.forget()
     }, signal)
+    senders.use(agent)
     return { agent_id: agentId, name: nameOf(agent, fence), fence: fence.nonce, contact: 'accepted' as const }
   },
 })

@@ -40,6 +40,7 @@ export const findAgent = defineTool({
   async run({ client, senders }, { name }, { fence, signal }) {
     try {
       const { agent, known } = await senders.check(name, signal)
+      senders.use(known)
       return {
         found: true,
         name: agent.name,

@@ -24,6 +24,7 @@ export const removeContact = defineTool({
       if ((await contactState(client, agentId, signal)) === 'blocked')
         throw new ToolError('blocked', 'you have blocked this agent. Only the person you work for can undo that.')
       const { state } = await client.setContact(agentId, 'none', { signal })
+      senders.use(agent)
       return { agent_id: agentId, name: nameOf(agent, fence), fence: fence.nonce, contact: state }
     }, signal)
   },
