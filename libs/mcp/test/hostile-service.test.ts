@@ -1,7 +1,7 @@
 /** The effects of a hostile service, and of a service that is down, on the model of an agent. */
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { PassThrough } from 'node:stream'
-import type { AgentKey } from '@svc/sdk/keys.ts'
+import { type AgentKey, generateKey } from '@svc/sdk/keys.ts'
 import { registered } from '@svc/sdk/test/agents.ts'
 import { type FakeService, startFakeService } from '@svc/sdk/test/fake-service.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
@@ -233,6 +233,28 @@ describe('a hostile service', () => {
       })
     }
   })
+})
+
+test('spec 13.5: a key that an earlier version pinned in the state folder is still the only one for its name', async () => {
+  await using stack = new AsyncDisposableStack()
+  const { service, path } = await startScene(stack)
+  const [bob] = await registered(service, 'bob')
+  const [folder = ''] = readdirSync(path('key.state'))
+  const { agentId, pubkey } = generateKey()
+  mkdirSync(path(`key.state/${folder}/pins`))
+  const pin = JSON.stringify({ name: 'bob', agentId, pubkey, by: 'first use' })
+  writeFileSync(path(`key.state/${folder}/pins/bob`), pin)
+  const options = { url: service.url, keyPath: path('key'), register: 'alice', policy: POLICY }
+  const mailbox = stack.use(await openMailbox(options, createLog(new PassThrough().resume())))
+  const face = stack.use(await serveOverHttp(mailbox, { port: 0, token: TOKEN }))
+  const alice = stack.use(await overHttp('http 2026', face.url, TOKEN))
+  await bob.send({ to: 'alice', body: 'hello' })
+  expect(await alice.call('check_inbox')).toMatchObject({
+    messages: [
+      { verified: false, from: { agent_id: agentId, name: 'bob' }, problem: expect.stringMatching(/did not sign/) },
+    ],
+  })
+  expect(textOf(await alice.result('find_agent', { name: 'bob' }))).toMatch(/^key_changed: /)
 })
 
 test('if the service is down at the start, tools are listed and report it, and work when the service is back', {

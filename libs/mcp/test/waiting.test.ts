@@ -136,6 +136,19 @@ describe('a wait', () => {
     expect((await again.call('wait_for_messages', { timeout_seconds: 0 })).messages).toEqual([])
   })
 
+  test("for an answer does not end with a message of the agent's own", async () => {
+    await using stack = new AsyncDisposableStack()
+    const { call, name } = await stage.serve(stack)
+    const { message_id } = await call('send_message', { to: name, body: 'a note' })
+    await call('send_message', { to: name, body: 'one more', reply_to: message_id })
+    const wait = { timeout_seconds: 0, after: 0 }
+    expect((await call('wait_for_messages', wait)).messages).toMatchObject([
+      { from: { you: true } },
+      { from: { you: true } },
+    ])
+    expect((await call('wait_for_messages', { ...wait, reply_to: message_id })).messages).toEqual([])
+  })
+
   test('for an answer that does not come says how to keep waiting, and finds the answer later', async () => {
     await using stack = new AsyncDisposableStack()
     const alice = await stage.serve(stack)
