@@ -35,12 +35,13 @@ export interface Outgoing {
 
 /** The agent with a name or an address, as the recipient of a message. @throws ToolError with the codes of the service. */
 export async function findRecipient({ senders }: Mailbox, to: string, signal: AbortSignal): Promise<KnownAgent> {
-  try {
-    return await senders.ofName(to, signal)
-  } catch (error) {
-    if (!(error instanceof ToolError) || error.code !== 'unknown_agent') throw error
-    throw new ToolError('recipient_unavailable', `${error.message}. Nothing was sent.`)
-  }
+  return senders.ofName(to, signal).catch(asRefusal)
+}
+
+/** The code that the service gives for a recipient that nobody is. */
+function asRefusal(error: unknown): never {
+  if (!(error instanceof ToolError) || error.code !== 'unknown_agent') throw error
+  throw new ToolError('recipient_unavailable', `${error.message}. Nothing was sent.`)
 }
 
 /**
@@ -214,7 +215,7 @@ async function checkBefore(
   { to, replyTo, threadId }: Outgoing,
   signal: AbortSignal,
 ): Promise<void> {
-  if ('agent' in to && (await senders.check(to.agent.name, signal)).agent.revoked) {
+  if ('agent' in to && (await senders.check(to.agent.name, signal).catch(asRefusal)).agent.revoked) {
     throw new ToolError('recipient_unavailable', 'the recipient was revoked for ever. Nothing was sent.')
   }
   for (const id of [replyTo, threadId]) {
