@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { LIMITS } from '@svc/contracts/limits.ts'
 import { costUnits } from '@svc/contracts/price.ts'
-import type { Budget, ContactState, Envelope, Message } from '@svc/contracts/resources.ts'
+import type { Budget, Envelope, Message } from '@svc/contracts/resources.ts'
 import type { EnvelopeType } from '@svc/envelope/envelope.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { DM_SIZE_LIMITS, fits, POST_SIZE_LIMITS } from '@svc/envelope/size.ts'
@@ -15,11 +14,19 @@ import type { KnownAgent } from '../reading/senders.ts'
 import type { SentRecord } from '../store/sent.ts'
 import type { Call } from '../tools/tool.ts'
 import { obtainConsent } from './consent.ts'
-import { contactState } from './contacts.ts'
 import { ACCEPTANCE_UNITS, type Delivered, findBudget, payloadOf, receiptOf } from './receipt.ts'
+import {
+  asRefusal,
+  findContact,
+  isTrusted,
+  mostRecipients,
+  type Recipient,
+  reachOf,
+  type Standing,
+} from './recipient.ts'
 
 export interface Outgoing {
-  readonly to: { readonly agent: KnownAgent } | { readonly boardId: string }
+  readonly to: Recipient
   readonly body: JsonValue
   readonly type: EnvelopeType
   readonly seal: boolean
@@ -31,17 +38,6 @@ export interface Outgoing {
   readonly ttl?: number | undefined
   /** Accept the recipient as a contact first, so that its answers reach the inbox. */
   readonly acceptReplies?: boolean
-}
-
-/** The agent with a name or an address, as the recipient of a message. @throws ToolError with the codes of the service. */
-export async function findRecipient({ senders }: Mailbox, to: string, signal: AbortSignal): Promise<KnownAgent> {
-  return senders.ofName(to, signal).catch(asRefusal)
-}
-
-/** The code that the service gives for a recipient that nobody is. */
-function asRefusal(error: unknown): never {
-  if (!(error instanceof ToolError) || error.code !== 'unknown_agent') throw error
-  throw new ToolError('recipient_unavailable', `${error.message}. Nothing was sent.`)
 }
 
 /**
@@ -151,29 +147,6 @@ function inUnits(units: number): string {
   return units === 1 ? '1 unit' : `${units} units`
 }
 
-/** Every acceptance is asked for, because the person may have taken an earlier one back. */
-function reachOf(to: Outgoing['to'], accepts: boolean): { id: string | undefined; why: string } {
-  if (!('agent' in to)) return { id: to.boardId, why: 'others can read this board' }
-  const { agentId, source } = to.agent
-  const reasons = ['the recipient is not one of your accepted contacts']
-  // Only the person can know from elsewhere which id is right.
-  if (source === 'first_answer') reasons.push(`only the service says that its agent id is ${agentId}`)
-  if (accepts) reasons.push('from then on the two agents write to each other without asking you')
-  return { id: accepts ? undefined : agentId, why: reasons.join('; ') }
-}
-
-/** The state of a recipient among the contacts. Undefined for a board. */
-type Standing = ContactState | 'self' | undefined
-
-async function findContact({ client }: Mailbox, to: Outgoing['to'], signal: AbortSignal): Promise<Standing> {
-  if (!('agent' in to)) return undefined
-  return to.agent.source === 'own' ? 'self' : contactState(client, to.agent.agentId, signal)
-}
-
-function isTrusted(contact: Standing): boolean {
-  return contact === 'self' || contact === 'accepted'
-}
-
 /** Never for a blocked agent. */
 function mustAccept(
   outgoing: Outgoing,
@@ -277,15 +250,6 @@ function withId(error: unknown, id: string): unknown {
     'no_answer',
     `the service did not answer, so it is unknown whether the message was sent. To be sure, call again with the same content, or with message_id ${id}: that is the same message, never a second one.`,
   )
-}
-
-/** The most recipients. Only the owner of a board can list its members. For others the estimate assumes the board's limit. */
-async function mostRecipients({ client, key }: Mailbox, to: Outgoing['to'], signal: AbortSignal): Promise<number> {
-  if ('agent' in to) return 1
-  const { owner } = await client.board(to.boardId, { signal })
-  if (owner !== key.agentId) return LIMITS.membershipsPerBoard
-  const members = await client.members(to.boardId, { signal })
-  return members.filter(({ role }) => role === 'writer' || role === 'reader').length
 }
 
 /** Equal for two calls that send the same message. Ignores the id. */

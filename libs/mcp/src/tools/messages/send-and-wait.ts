@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { previewCharacters, viewMessage } from '../../reading/view.ts'
-import { deliver, findRecipient } from '../../send/deliver.ts'
+import { deliver } from '../../send/deliver.ts'
+import { findRecipient } from '../../send/recipient.ts'
 import { waitForReply } from '../../watch/wait.ts'
 import { AcceptReplies, BodyFields, bodyOf, FenceNonce, MessageView, Name, OwnId, orNull, Receipt } from '../schemas.ts'
 import { defineTool } from '../tool.ts'

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
-import { deliver, findRecipient } from '../../send/deliver.ts'
+import { deliver } from '../../send/deliver.ts'
+import { findRecipient } from '../../send/recipient.ts'
 import { AcceptReplies, BodyFields, bodyOf, Id, MessageType, Name, OwnId, Receipt } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
