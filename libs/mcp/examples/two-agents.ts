@@ -66,8 +66,6 @@ function scripted(...steps: ((last: Result | undefined) => ToolCall)[]): Model {
 const answering = scripted(
   () => ({ name: 'check_inbox', arguments: {} }),
   () => ({ name: 'wait_for_messages', arguments: { timeout_seconds: 50 } }),
-  () => ({ name: 'find_agent', arguments: { name: alice } }),
-  () => ({ name: 'list_requests', arguments: {} }),
   (last) => ({
     name: 'reply',
     arguments: {

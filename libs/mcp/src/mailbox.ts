@@ -5,8 +5,8 @@ import type { Reader } from './reading/read.ts'
 import type { Senders } from './reading/senders.ts'
 import type { Policy } from './startup/policy.ts'
 import type { Aliases } from './store/aliases.ts'
-import type { Approvals } from './store/approvals.ts'
 import type { CursorFile } from './store/cursor.ts'
+import type { Marks } from './store/marks.ts'
 import type { SearchIndex } from './store/search-index.ts'
 import type { SentStore } from './store/sent.ts'
 import type { UnreadCounter } from './unread.ts'
@@ -24,7 +24,8 @@ export interface Mailbox {
   readonly senders: Senders
   readonly reader: Reader
   readonly sent: SentStore
-  readonly approvals: Approvals
+  /** Agents and boards that the person has approved. */
+  readonly approvals: Marks
   readonly aliases: Aliases
   readonly cursor: CursorFile
   readonly index: SearchIndex

@@ -59,7 +59,13 @@ test.each<[string, string, () => Fields, object?]>([
   ['message_too_large', 'send_and_wait', () => ({ to: 'bob', body: 'x'.repeat(LIMITS.dmBytes), timeout_seconds: 0 })],
   ['message_too_large', 'post', () => ({ board_id: ids.open, body: 'x'.repeat(LIMITS.postCharacters + 1) })],
   ['invalid_json', 'send_message', () => ({ to: 'bob', body: '{', json: true })],
-  ['unknown_agent', 'send_message', () => ({ to: 'nobody', body: 'x' })],
+  ...['send_message', 'send_and_wait'].flatMap((tool) =>
+    [true, false].flatMap((sealed): [string, string, () => Fields][] => [
+      ['recipient_unavailable', tool, () => ({ to: 'nobody', body: 'x', sealed })],
+      ['recipient_not_local', tool, () => ({ to: 'bob@elsewhere.example', body: 'x', sealed })],
+    ]),
+  ),
+  ['unknown_agent', 'accept_contact', () => ({ agent: 'nobody' })],
   ['recipient_unavailable', 'send_message', () => ({ to: 'gone', body: 'x' })],
   ['invalid_reference', 'send_message', () => ({ to: 'bob', body: 'x', reply_to: 'no-such-message' })],
   ['invalid_reference', 'post', () => ({ board_id: ids.open, body: 'x', thread_id: 'no-such-message' })],
@@ -84,6 +90,15 @@ test.each<[string, string, () => Fields, object?]>([
   const asked = alice.person.asked.length
   expect(textOf(await alice.result(tool, args()))).toMatch(new RegExp(`^${code}: `))
   expect(alice.person.asked.slice(asked)).toEqual([])
+})
+
+test.each([
+  [{ body: 'x'.repeat(20_000), sealed: false }, '20002 bytes and 20002 characters', '16384 bytes and 4000 characters'],
+  [{ body: 'x'.repeat(20_000) }, /\d{5} bytes when sealed/, '16384 bytes'],
+])('spec 6.5: message_too_large names the size and the limit', async (message, size, limit) => {
+  const text = textOf(await alice.result('send_message', { to: 'bob', ...message }))
+  expect(text).toMatch(size)
+  expect(text).toContain(`At most ${limit} are allowed`)
 })
 
 test('the question names the agent that asks, and what it wants to send', async () => {

@@ -25,7 +25,7 @@ function shapeOf(output: string): string {
     .replaceAll(/\b(?=[0-9a-f]*\d)[0-9a-f]{16}\b/g, '<nonce>')
     .replaceAll(/\bref\.[\w-]+/g, '<alias>')
     .replaceAll(/ed25519:[0-9a-f]{64}/g, '<key>')
-    .replaceAll(/agent_id: \w+/g, 'agent_id: <agent>')
+    .replaceAll(/\b[1-9A-HJ-NP-Za-km-z]{42,44}\b/g, '<agent>')
     .replaceAll(/@127\.0\.0\.1:\d+/g, '@<service>')
     .replaceAll(/20\d\d-[0-9T:.-]+Z/g, '<time>')
     .trim()

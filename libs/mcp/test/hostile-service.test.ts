@@ -1,7 +1,7 @@
 /** The effects of a hostile service, and of a service that is down, on the model of an agent. */
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { PassThrough } from 'node:stream'
-import type { AgentKey } from '@svc/sdk/keys.ts'
+import { type AgentKey, generateKey } from '@svc/sdk/keys.ts'
 import { registered } from '@svc/sdk/test/agents.ts'
 import { type FakeService, startFakeService } from '@svc/sdk/test/fake-service.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
@@ -11,7 +11,7 @@ import { createLog } from '../src/log.ts'
 import type { Policy } from '../src/startup/policy.ts'
 import { openMailbox } from '../src/startup/start.ts'
 import { serveOverHttp } from '../src/transports/http.ts'
-import { overHttp, overStdio, type TestClient, temporaryFolder, textOf } from './scene.ts'
+import { overHttp, overStdio, sendById, type TestClient, temporaryFolder, textOf } from './scene.ts'
 
 const TOKEN = 'a-token-of-thirty-two-characters!!'
 const POLICY: Policy = {
@@ -100,6 +100,7 @@ describe('a hostile service', () => {
   test.each<[string, string, object, string, object, number?]>([
     ['an id of a message', 'check_inbox', {}, MAIL, inbox(message({}, { id: EVIL }))],
     ['a sender', 'check_inbox', {}, MAIL, inbox(message({}, { from: EVIL }))],
+    ['an address of a sender', 'check_inbox', {}, MAIL, inbox(message({}, { from: `bob@${EVIL}` }))],
     ['a recipient', 'check_inbox', {}, MAIL, inbox(message({}, { to: EVIL }))],
     ['a type', 'check_inbox', {}, MAIL, inbox(message({}, { type: EVIL }))],
     ['references', 'check_inbox', {}, MAIL, inbox(message({}, { reply_to: EVIL, thread_id: { a: EVIL } }))],
@@ -152,7 +153,7 @@ describe('a hostile service', () => {
     await using stack = new AsyncDisposableStack()
     const { alice, service, log } = await startScene(stack)
     const [bob] = await registered(service, 'bob')
-    await bob.send({ to: 'alice', body: 'hello' })
+    await sendById(bob, { to: 'alice', body: 'hello' })
     if (tool === 'send_message') await alice.call('find_agent', { name: 'bob' })
     service.meet(request, { kind: 'answer', status, body: JSON.stringify(answer) })
     const asked = service.requests.length
@@ -203,12 +204,57 @@ describe('a hostile service', () => {
     })
     expect(textOf(await alice.result('reply', { message_id: forged, body: 'x' }))).toMatch(/^invalid_signature: /)
     await alice.call('acknowledge', { message_ids: [forged] })
-    await mallory.send({ to: 'alice', body: 'I am bob' })
+    await sendById(mallory, { to: 'alice', body: 'I am bob' })
     const posing = agent({ agent_id: mallory.key?.agentId, pubkey: mallory.key?.pubkey })
     const directory = { agents: [posing], next_cursor: '' }
     service.meet('GET /v2/agents?', { kind: 'answer', status: 200, body: JSON.stringify(directory) })
     expect(await alice.call('check_inbox')).toMatchObject({ messages: [{ from: { name: null }, verified: false }] })
   })
+
+  test('spec 13.5: cannot give another key for a name, not even to a later process; every tool says so', async () => {
+    await using stack = new AsyncDisposableStack()
+    const { alice, service, path } = await startScene(stack)
+    const [bob, mallory] = await registered(service, 'bob', 'mallory')
+    await bob.send({ to: 'alice', body: 'hello' })
+    await alice.call('check_inbox')
+    const options = { url: service.url, keyPath: path('key'), register: 'alice', policy: POLICY }
+    const mailbox = stack.use(await openMailbox(options, createLog(new PassThrough().resume())))
+    const face = stack.use(await serveOverHttp(mailbox, { port: 0, token: TOKEN }))
+    const later = stack.use(await overHttp('http 2026', face.url, TOKEN))
+    const posing = JSON.stringify(agent({ agent_id: mallory.key.agentId, pubkey: mallory.key.pubkey }))
+    const answer = { kind: 'answer', status: 200, body: posing } as const
+    for (const one of [alice, later]) {
+      service.meet('GET /v2/agents/bob', answer)
+      expect(textOf(await one.result('find_agent', { name: 'bob' }))).toMatch(
+        /^key_changed: the service now gives another key for this name.*Tell the person/,
+      )
+      expect(await one.call('check_inbox')).toMatchObject({
+        messages: [{ from: { agent_id: bob.key.agentId, name: expect.stringMatching(/bob$/) }, verified: true }],
+      })
+    }
+  })
+})
+
+test('spec 13.5: a key that an earlier version pinned in the state folder is still the only one for its name', async () => {
+  await using stack = new AsyncDisposableStack()
+  const { service, path } = await startScene(stack)
+  const [bob] = await registered(service, 'bob')
+  const [folder = ''] = readdirSync(path('key.state'))
+  const { agentId, pubkey } = generateKey()
+  mkdirSync(path(`key.state/${folder}/pins`))
+  const pin = JSON.stringify({ name: 'bob', agentId, pubkey, by: 'first use' })
+  writeFileSync(path(`key.state/${folder}/pins/bob`), pin)
+  const options = { url: service.url, keyPath: path('key'), register: 'alice', policy: POLICY }
+  const mailbox = stack.use(await openMailbox(options, createLog(new PassThrough().resume())))
+  const face = stack.use(await serveOverHttp(mailbox, { port: 0, token: TOKEN }))
+  const alice = stack.use(await overHttp('http 2026', face.url, TOKEN))
+  await bob.send({ to: 'alice', body: 'hello' })
+  expect(await alice.call('check_inbox')).toMatchObject({
+    messages: [
+      { verified: false, from: { agent_id: agentId, name: 'bob' }, problem: expect.stringMatching(/did not sign/) },
+    ],
+  })
+  expect(textOf(await alice.result('find_agent', { name: 'bob' }))).toMatch(/^key_changed: /)
 })
 
 test('if the service is down at the start, tools are listed and report it, and work when the service is back', {

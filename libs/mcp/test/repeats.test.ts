@@ -115,7 +115,7 @@ test.each(LOSSES)(
       expect(second.sent ?? second).toMatchObject({ duplicate: false, message_id: `second-${tool}`, note: null })
       expected.push(`second-${tool}`)
     }
-    const sent = (await collect(mine.export())).filter(({ envelope }) => envelope.from === agent_id)
+    const sent = (await collect(mine.export())).filter(({ envelope }) => envelope.from === `alice@${service.authority}`)
     expect(sent.map(({ envelope }) => envelope.id)).toEqual(expected)
   },
 )

@@ -3,6 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type CallToolResult, Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import type { SendResult } from '@svc/contracts/resources.ts'
+import type { SignedEnvelope } from '@svc/envelope/envelope.ts'
+import { signEnvelope } from '@svc/envelope/sign-envelope.ts'
+import type { AgentClient } from '@svc/sdk/client.ts'
+import type { Draft } from '@svc/sdk/messages/compose.ts'
 import { findSvc } from '@svc/test/support/run/bundle.ts'
 
 const SVC = await findSvc()
@@ -94,6 +99,14 @@ export async function overHttp(
   const requestInit = { headers: { authorization: `Bearer ${token}` } }
   await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit }))
   return faceOf(client, person)
+}
+
+/** Sends a message as older programs do: it names its sender by id. */
+export async function sendById(client: AgentClient, draft: Draft): Promise<SendResult> {
+  const { key } = client
+  if (key === undefined) throw new TypeError('the client has no key')
+  const { sig: _, ...envelope } = (await client.compose(draft)) as SignedEnvelope
+  return client.post(signEnvelope({ ...envelope, from: key.agentId }, key.secretKey))
 }
 
 /** A folder that is removed when the test ends. */

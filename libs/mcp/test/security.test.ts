@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { AgentClient } from '@svc/sdk/client.ts'
 import { keyFromSeed, parseKey, seedOf } from '@svc/sdk/keys.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Fields, overHttp, textOf } from './scene.ts'
+import { type Fields, overHttp, sendById, textOf } from './scene.ts'
 import { type Stage, startStage, TOKEN } from './stage.ts'
 
 const SVC = fileURLToPath(new URL('../../cli/src/main.ts', import.meta.url))
@@ -36,7 +36,8 @@ describe('text of others', () => {
       await using stack = new AsyncDisposableStack()
       const alice = await stage.serve(stack, { way })
       const mallory = await stage.agent()
-      const { msg_id } = await mallory.client.send({ to: alice.name, body: HOSTILE })
+      // Not verified, so that no line of the server itself says `verified: true`.
+      const { msg_id } = await sendById(mallory.client, { to: alice.name, body: HOSTILE })
       const results = []
       for (const [name, args] of [
         ['check_inbox', {}],
@@ -107,15 +108,19 @@ describe('text of others', () => {
 })
 
 describe('the sender', () => {
-  test('an unknown sender is not verified until its name is given; --require-verified withholds the text', async () => {
+  test('an unknown sender that a message names by id is not verified until its name is given; --require-verified withholds the text', async () => {
     await using stack = new AsyncDisposableStack()
     const alice = await stage.serve(stack)
     const strict = await stage.serve(stack, { policy: { requireVerified: true } })
     const stranger = await stage.agent()
-    const first = await stranger.client.send({ to: alice.name, body: 'the text' })
-    const second = await stranger.client.send({ to: strict.name, body: 'the text' })
+    const first = await sendById(stranger.client, { to: alice.name, body: 'the text' })
+    const second = await sendById(stranger.client, { to: strict.name, body: 'the text' })
     const open = (await alice.call('check_inbox')).messages[0]
-    expect(open).toMatchObject({ verified: false, verified_with: null, from: { name: null } })
+    expect(open).toMatchObject({
+      verified: false,
+      verified_with: null,
+      from: { agent_id: stranger.client.key?.agentId, name: null, address: null },
+    })
     expect(open.problem).toMatch(/^not verified/)
     const withheld = await strict.result('check_inbox')
     expect(withheld.structuredContent).toMatchObject({
@@ -133,16 +138,32 @@ describe('the sender', () => {
     expect(wrong.message).toMatchObject({ verified: false })
   })
 
-  test('a discoverable sender is verified with the key of the directory, and the result says so', async () => {
-    await using stack = new AsyncDisposableStack()
-    const alice = await stage.serve(stack)
-    const known = await stage.agent()
-    await known.client.updateSettings({ discoverable: true })
-    await known.client.send({ to: alice.name, body: 'hello' })
-    const { messages, fence } = await alice.call('check_inbox')
-    expect(messages).toMatchObject([{ verified: true, from: { name: `${fence}| ${known.name}` } }])
-    expect(messages[0].verified_with).toContain('not pinned')
-  })
+  test.each(['address', 'id'] as const)(
+    'a stranger that a message names by %s is verified with the key that the service gives, and the result says so',
+    async (form) => {
+      await using stack = new AsyncDisposableStack()
+      const alice = await stage.serve(stack, { policy: { requireVerified: true } })
+      const { name, client } = await stage.agent()
+      const draft = { to: alice.name, body: 'hello' }
+      if (form === 'id') {
+        // Only the directory tells the name of an id.
+        await client.updateSettings({ discoverable: true })
+        await sendById(client, draft)
+      } else await client.send(draft)
+      const { agentId, pubkey } = client.key ?? expect.unreachable()
+      for (const tool of ['check_inbox', 'list_requests']) {
+        const { messages, fence } = await alice.call(tool)
+        expect(messages).toMatchObject([{ verified: true, from: { agent_id: agentId, name: `${fence}| ${name}` } }])
+        expect(messages[0].verified_with).toBe(`${pubkey} (the service's first answer for this name, pinned since)`)
+      }
+      // The first use says the same, and shows the id.
+      const found = { name, agent_id: agentId, key_known_by: 'first_answer' }
+      expect(await alice.call('find_agent', { name: `${name}@${stage.system.authority}` })).toMatchObject(found)
+      expect(await alice.call('find_agent', { name })).toMatchObject({ ...found, key_known_by: 'pinned' })
+      const { messages } = await alice.call('check_inbox')
+      expect(messages).toMatchObject([{ from: { name }, verified_with: `${pubkey} (pinned here)` }])
+    },
+  )
 
   test('--require-verified withholds titles of boards, because nobody signs them', async () => {
     await using stack = new AsyncDisposableStack()
@@ -249,6 +270,7 @@ describe('a way out', () => {
       'check_inbox',
       'find_agent',
       'list_boards',
+      'list_contacts',
       'list_requests',
       'read_board',
       'read_message',

@@ -43,7 +43,7 @@ describe.each(WAYS)('over %s', (way) => {
     expect(answered).toMatchObject({
       answered: true,
       answer: { verified: true, type: 'response' },
-      unread: { requests: 1 },
+      unread: { inbox: 1, requests: 0 },
     })
     expect(answered.answer.text).toContain('"answer": 42')
     // The sender can read its own sealed message too.
@@ -78,6 +78,9 @@ describe.each(WAYS)('over %s', (way) => {
     expect(await bob.call('block_contact', { agent: alice.name })).toMatchObject({ contact: 'blocked' })
     const refused = await alice.result('send_message', { to: bob.name, body: 'still there?' })
     expect(textOf(refused)).toMatch(/^admission_denied: /)
+    const contacts = [{ name: bob.name, contact: 'accepted', by_accept_replies: true }]
+    expect(await alice.call('list_contacts')).toMatchObject({ contacts })
+    expect(await alice.call('remove_contact', { agent: bob.name })).toMatchObject({ contact: 'none' })
     expect(bob.person.asked).toHaveLength(1)
     expect(alice.person.asked).toHaveLength(2)
   })
@@ -87,7 +90,7 @@ test('every tool has annotations, and schemas that are valid JSON Schema', async
   await using stack = new AsyncDisposableStack()
   const { client } = await stage.serve(stack)
   const { tools } = await client.listTools()
-  expect(tools).toHaveLength(21)
+  expect(tools).toHaveLength(23)
   const ajv = new Ajv2020({ strict: true, validateFormats: false })
   for (const { name, description, inputSchema, outputSchema, annotations } of tools) {
     expect(description?.length, name).toBeGreaterThan(40)

@@ -50,9 +50,9 @@ test('two agents hold a sealed conversation while the network is cut for ten sec
     answered: true,
     answer: { reply_to: question.message_id, sealed: true, verified: true },
   })
-  // The repeated calls sent nothing twice.
+  // The repeated calls sent nothing twice, and accepted Bob once.
   expect((await alice.call('read_thread', { message_id: question.message_id })).messages).toHaveLength(2)
-  expect(await alice.call('budget')).toMatchObject({ used_units_today: 1 })
+  expect(await alice.call('budget')).toMatchObject({ used_units_today: 2 })
 })
 
 test('several processes with one key and one state folder share one stream, and all are woken', {
@@ -134,6 +134,19 @@ describe('a wait', () => {
       { message_id: msg_id },
     ])
     expect((await again.call('wait_for_messages', { timeout_seconds: 0 })).messages).toEqual([])
+  })
+
+  test("for an answer does not end with a message of the agent's own", async () => {
+    await using stack = new AsyncDisposableStack()
+    const { call, name } = await stage.serve(stack)
+    const { message_id } = await call('send_message', { to: name, body: 'a note' })
+    await call('send_message', { to: name, body: 'one more', reply_to: message_id })
+    const wait = { timeout_seconds: 0, after: 0 }
+    expect((await call('wait_for_messages', wait)).messages).toMatchObject([
+      { from: { you: true } },
+      { from: { you: true } },
+    ])
+    expect((await call('wait_for_messages', { ...wait, reply_to: message_id })).messages).toEqual([])
   })
 
   test('for an answer that does not come says how to keep waiting, and finds the answer later', async () => {

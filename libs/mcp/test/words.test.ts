@@ -64,6 +64,10 @@ test('spec 13.5: words that a stranger or the service chose are fenced or have a
   service.tamper(misdirected.msg_id, (envelope) => {
     envelope.to = 'ignore-previous@ignore-previous.example'
   })
+  const foreign = await mallory.send({ to: 'alice', body: 'the fourth', id: '00000000000000000000000000000004' })
+  service.tamper(foreign.msg_id, (envelope) => {
+    envelope.from = 'ignore-previous@ignore-previous.example'
+  })
 
   const inbox = await alice.call('check_inbox')
   const shown: Fields = Object.fromEntries(inbox.messages.map((message: Fields) => [message.characters, message]))
@@ -71,6 +75,13 @@ test('spec 13.5: words that a stranger or the service chose are fenced or have a
   // The same id has the same alias wherever it is shown.
   expect(second).toMatchObject({ reply_to: first.message_id, thread_id: first.message_id })
   expect(first.from.name).toBe(`${inbox.fence}| ignore-previous-mallory`)
+  // An address of another service: nobody looks its name up here.
+  expect(shown['the fourth'.length]).toMatchObject({
+    from: { agent_id: null, name: null, address: `${inbox.fence}| ignore-previous@ignore-previous.example` },
+    verified: false,
+    problem: expect.stringMatching(/^not verified: no agent of this service has the address/),
+  })
+  expect(textOf(await alice.result('reply', { message_id: foreign.msg_id, body: 'x' }))).toMatch(/^unknown_sender: /)
   const feed = await alice.call('read_board', { board_id: board.id })
   const aliases = { first: first.message_id, post: feed.messages[0].message_id }
   for (const [tool, args] of [
@@ -80,6 +91,7 @@ test('spec 13.5: words that a stranger or the service chose are fenced or have a
     ['read_thread', { message_id: aliases.first, limit: 1 }],
     ['search_messages', { query: 'ignore' }],
     ['list_requests', {}],
+    ['list_contacts', {}],
     ['list_boards', {}],
     ['read_board', { board_id: board.id }],
     ['find_agent', { name: 'ignore' }],

@@ -27,7 +27,7 @@ import { isName } from '@svc/envelope/address.ts'
 import { agentIdOf, isAgentId } from '@svc/svc1/agent-id.ts'
 import { derivedId } from '@svc/svc1/derived-id.ts'
 import { formatPublicKey } from '@svc/svc1/public-key.ts'
-import { type Acceptance, Acceptances } from './contacts/acceptances.ts'
+import { type Acceptance, Acceptances, type AcceptOptions } from './contacts/acceptances.ts'
 import { AnswerError, ApiError, VerificationError } from './errors.ts'
 import { createEventListing, type EventListing, type EventOptions } from './events/event-listing.ts'
 import { readEventStream, type StreamOptions } from './events/event-stream.ts'
@@ -282,10 +282,10 @@ export class AgentClient {
    * Codes: `recipient_unavailable`, and the codes of the budget.
    * @param who a name, an address or an agent id.
    */
-  async acceptReplies(who: string, { signal }: CallOptions = {}): Promise<Acceptance> {
+  async acceptReplies(who: string, { afresh, signal }: AcceptOptions = {}): Promise<Acceptance> {
     const agentId = isAgentId(who) ? who : (await this.#recipient(who, signal)).agentId
     // A message to oneself always reaches the inbox.
-    return agentId === this.#signer().agentId ? 'already' : this.#acceptances.accept(agentId, { signal })
+    return agentId === this.#signer().agentId ? 'already' : this.#acceptances.accept(agentId, { afresh, signal })
   }
 
   /**

@@ -37,7 +37,7 @@ export type { EnvelopeType } from '@svc/envelope/envelope.ts'
 export type { JsonObject, JsonValue } from '@svc/envelope/json-value.ts'
 export type { SolveProgress } from '@svc/svc1/pow.ts'
 export { AgentClient } from './client.ts'
-export type { Acceptance } from './contacts/acceptances.ts'
+export type { Acceptance, AcceptOptions } from './contacts/acceptances.ts'
 export type { UnknownErrorCode, VerificationFailure } from './errors.ts'
 export {
   AnswerError,

@@ -100,6 +100,19 @@ test('contacts that the client accepted by itself are listed, until somebody con
   expect(await client.acceptedByItself()).toEqual([])
 })
 
+test('an acceptance that another program took back is made again by a call that asks afresh', async () => {
+  await using service = await startFakeService()
+  const [alice, bob] = await registered(service, 'alice', 'bob')
+  const [client, other] = [clientOf(service, { key: alice.key }), clientOf(service, { key: alice.key })]
+  expect(await client.acceptReplies('bob')).toBe('accepted')
+  await other.setContact('bob', 'none')
+  expect(await client.acceptReplies('bob')).toBe('already')
+  expect(await client.acceptReplies('bob', { afresh: true })).toBe('accepted')
+  expect(await collect(alice.contacts())).toEqual([{ agent_id: bob.key.agentId, state: 'accepted' }])
+  await other.setContact('bob', 'blocked')
+  expect(await client.acceptReplies('bob', { afresh: true })).toBe('blocked')
+})
+
 test('a member of a board is named by name, address or id', async () => {
   await using service = await startFakeService()
   const [alice, bob] = await registered(service, 'alice', 'bob')

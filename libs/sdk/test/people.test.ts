@@ -2,7 +2,7 @@ import type { Envelope } from '@svc/contracts/resources.ts'
 import type { SignedEnvelope } from '@svc/envelope/envelope.ts'
 import { signEnvelope } from '@svc/envelope/sign-envelope.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
-import { VerificationError } from '@svc/sdk/errors.ts'
+import { StoreError, VerificationError } from '@svc/sdk/errors.ts'
 import type { OpenOptions } from '@svc/sdk/http/options.ts'
 import { generateKey } from '@svc/sdk/keys.ts'
 import { createMemoryStore } from '@svc/sdk/store/store.ts'
@@ -144,6 +144,22 @@ describe('spec 13.5: `from` with an address', () => {
     const client = reader({ store: createMemoryStore() })
     const outcomes = await Promise.allSettled([client.lookup('alice'), client.lookup('alice')])
     expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  })
+
+  test('a pin that could not be stored is stored at the next look-up', async () => {
+    const kept = createMemoryStore()
+    let isFull = true
+    const set = async (key: string, value: string): Promise<void> => {
+      if (isFull) throw new StoreError('no space left on device')
+      await kept.set(key, value)
+    }
+    const store = { ...kept, set }
+    const client = reader({ store })
+    await expect(client.resolve('alice')).rejects.toThrow('no space left')
+    isFull = false
+    await client.resolve('alice')
+    await lieAbout('alice')
+    await expect(reader({ store }).lookup('alice')).rejects.toMatchObject({ reason: 'key_changed' })
   })
 
   test('a key that was told another way can be pinned to its name, and the service cannot give another one', async () => {

@@ -2,14 +2,15 @@ import { readFileSync } from 'node:fs'
 import type { Envelope, Message } from '@svc/contracts/resources.ts'
 import { AgentClient } from '@svc/sdk/client.ts'
 import { type AgentKey, keyFromSeed } from '@svc/sdk/keys.ts'
+import { createMemoryStore, type Store } from '@svc/sdk/store/store.ts'
 import { describe, expect, test } from 'vitest'
 import type { SentRecord } from '../store/sent.ts'
 import { createReader, type Problem, type Reader } from './read.ts'
-import type { Senders } from './senders.ts'
+import { createSenders, type Senders } from './senders.ts'
 
 interface Verdicts {
   authority: string
-  agents: { name: string; secret_key: string; agent_id: string }[]
+  agents: { name: string; secret_key: string; public_key: string; agent_id: string }[]
   cases: {
     about: string
     reader: string
@@ -25,28 +26,52 @@ const { authority, agents, cases } = JSON.parse(
 const keyOf = (name: string): AgentKey =>
   keyFromSeed(agents.find((agent) => agent.name === name)?.secret_key ?? expect.unreachable())
 
-/** A reader of an agent that knows every sender, and has these copies of what it sent. */
+/** The service's `GET /v2/agents/{name}` and `GET /v2/agents`, which lists every agent. */
+const DIRECTORY: typeof fetch = async (input) => {
+  const { pathname } = new URL(String(input))
+  const all = agents.map(({ name, agent_id, public_key }) => {
+    return { agent_id, name, pubkey: `ed25519:${public_key}`, created_at: 1, revoked: false }
+  })
+  if (pathname === '/v2/agents') return Response.json({ agents: all, next_cursor: '' })
+  const agent = all.find(({ name }) => pathname === `/v2/agents/${name}`)
+  return agent === undefined ? NOBODY(input) : Response.json(agent)
+}
+const NOBODY: typeof fetch = async (input) =>
+  new URL(String(input)).pathname === '/v2/agents'
+    ? Response.json({ agents: [], next_cursor: '' })
+    : Response.json({ error: { code: 'not_found', message: '' } }, { status: 404 })
+
+interface Options {
+  readonly sent?: SentRecord[]
+  readonly isStrict?: boolean
+  readonly service?: typeof fetch
+  /** The key of every sender, whatever the service says. */
+  readonly senderKey?: string | undefined
+  readonly store?: Store
+}
+
+/** A reader of an agent, which has these copies of what it sent. */
 function readerOf(
   name: string,
-  {
-    sent = [],
-    isStrict = false,
-    isKnown = true,
-    senderKey,
-  }: { sent?: SentRecord[]; isStrict?: boolean; isKnown?: boolean; senderKey?: string | undefined } = {},
-): { reader: Reader; client: AgentClient } {
+  { sent = [], isStrict = false, service = DIRECTORY, senderKey, store }: Options = {},
+): { reader: Reader; client: AgentClient; senders: Senders } {
   const key = keyOf(name)
-  const client = new AgentClient({ url: 'http://127.0.0.1:9', key, authority })
-  const senders = {
-    ofAgent: async (agentId: string) => {
-      const agent = isKnown ? agents.find((one) => one.agent_id === agentId) : undefined
-      return agent && { agentId, name: agent.name, pubkey: senderKey ?? keyOf(agent.name).pubkey, source: 'pinned' }
+  const options = { key, authority, name, fetch: service, ...(store === undefined ? {} : { store }) }
+  const client = new AgentClient({ url: 'http://127.0.0.1:9', ...options })
+  const used = new Set<string>()
+  const own = { agentId: key.agentId, pubkey: key.pubkey, name, authority }
+  const senders = createSenders(client, { has: (id) => used.has(id), add: (id) => void used.add(id) }, own)
+  const told: Senders = {
+    ...senders,
+    async ofSender(from) {
+      const agent = await senders.ofSender(from, signal)
+      return agent && senderKey !== undefined ? { ...agent, pubkey: senderKey } : agent
     },
-  } as unknown as Senders
+  }
   const reader = createReader({
     client,
-    own: { agentId: key.agentId, name: () => name },
-    senders,
+    own,
+    senders: told,
     sent: {
       find: (id) => sent.find(({ envelope }) => envelope.id === id),
       save: () => undefined,
@@ -54,7 +79,7 @@ function readerOf(
     },
     requireVerified: isStrict,
   })
-  return { reader, client }
+  return { reader, client, senders }
 }
 
 const signal = new AbortController().signal
@@ -66,10 +91,11 @@ const messageOf = (envelope: Envelope, lane: Message['lane'] = 'inbox'): Message
   acked: false,
   upvotes: 0,
 })
-const PROBLEMS: Partial<Record<string, Problem>> = {
-  bad_signature: 'invalid_signature',
-  cannot_open: 'cannot_open',
-  addressed_to_another: 'addressed_to_another',
+const PROBLEMS: Partial<Record<string, readonly Problem[]>> = {
+  bad_signature: ['invalid_signature', 'wrong_key'],
+  cannot_open: ['cannot_open'],
+  addressed_to_another: ['addressed_to_another'],
+  unknown_sender: ['unknown_sender'],
 }
 
 describe('spec 13.5: the verdict of a vector', () => {
@@ -79,11 +105,12 @@ describe('spec 13.5: the verdict of a vector', () => {
     const { reader } = readerOf(name, { senderKey })
     const message = messageOf(envelope, boardId === undefined ? 'inbox' : 'board')
     const reading = await reader.read(message, signal, boardId)
-    expect([reading.verified, reading.problem]).toEqual([verdict === 'verified', PROBLEMS[verdict]])
+    expect(reading.verified).toBe(verdict === 'verified')
+    expect(PROBLEMS[verdict] ?? [undefined]).toContain(reading.problem)
     if (verdict === 'addressed_to_another') {
       const strict = await readerOf(name, { isStrict: true }).reader.read(message, signal, boardId)
       expect(strict).toMatchObject({ body: undefined, problem: 'addressed_to_another' })
-      const unknown = await readerOf(name, { isKnown: false }).reader.read(message, signal, boardId)
+      const unknown = await readerOf(name, { service: NOBODY }).reader.read(message, signal, boardId)
       expect(unknown).toMatchObject({ verified: false, problem: 'addressed_to_another' })
     }
   })
@@ -98,6 +125,7 @@ describe('a copy of a sent message', () => {
     ['answers another message', false, { reply_to: 'another-message' }, 'altered'],
     ['has another type', true, { type: 'error' }, 'altered'],
     ['has another body', false, { body: 'more' } as Partial<Envelope>, 'altered'],
+    ['names this agent by its id instead of its address', false, { from: agents[0]?.agent_id ?? '' }, 'altered'],
   ])('%s (sealed: %s)', async (_, isSealed, change, problem) => {
     const [own = expect.unreachable(), other = expect.unreachable()] = agents
     const { client } = readerOf(own.name)
@@ -131,4 +159,16 @@ test('a recipient that is no address is not verified, and does not break a list'
   const envelope = await readerOf(other.name).client.compose({ to: `${own.name}@${authority}`, body: 'x' })
   const broken = messageOf({ ...envelope, to: 'no address' } as Envelope)
   expect(await readerOf(own.name).reader.read(broken, signal)).toMatchObject({ problem: 'addressed_to_another' })
+})
+
+test('spec 13.5: a key that differs from the one that another process has pinned meanwhile is refused, and the text is not shown', async () => {
+  const [own = expect.unreachable(), other = expect.unreachable(), third = expect.unreachable()] = agents
+  const envelope = await readerOf(other.name).client.compose({ to: `${own.name}@${authority}`, body: 'x' })
+  const pins = createMemoryStore()
+  const service: typeof fetch = async (input) => {
+    await pins.set(`pin/${other.name}`, `ed25519:${third.public_key}`)
+    return DIRECTORY(input)
+  }
+  const { reader } = readerOf(own.name, { service, store: pins })
+  expect(await reader.read(messageOf(envelope), signal)).toMatchObject({ problem: 'key_changed', body: undefined })
 })

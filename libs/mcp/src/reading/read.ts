@@ -5,7 +5,7 @@ import type { JsonValue } from '@svc/envelope/json-value.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import { VerificationError } from '@svc/sdk/errors.ts'
 import type { SentStore } from '../store/sent.ts'
-import type { KnownAgent, Senders } from './senders.ts'
+import type { KnownAgent, Own, Senders } from './senders.ts'
 
 /** The content of a message, and what is known about its sender. */
 export interface Reading {
@@ -14,7 +14,7 @@ export interface Reading {
   readonly sealed: boolean
   /** Whether the signature was checked here with the key of `sender`, is valid, and the message was written for this reader. */
   readonly verified: boolean
-  /** Undefined if no key is known whose agent id is `from`. */
+  /** Undefined if no key is known for `from`. */
   readonly sender: KnownAgent | undefined
   readonly problem: Problem | undefined
 }
@@ -22,6 +22,8 @@ export interface Reading {
 /**
  * - `unknown_sender`: no key of the sender is known, so only the service vouches for the sender.
  * - `invalid_signature`: the sender did not sign this message. The text is never shown.
+ * - `wrong_key`: the key that is known does not belong to the sender. The text is never shown.
+ * - `key_changed`: the service gives another key for the sender than it did first. The text is never shown.
  * - `addressed_to_another`: the sender wrote this message to another agent or board.
  * - `altered`: this agent sent another message with this id.
  * - `cannot_open`: the message is sealed for another key, or was altered.
@@ -31,6 +33,8 @@ export interface Reading {
 export type Problem =
   | 'unknown_sender'
   | 'invalid_signature'
+  | 'wrong_key'
+  | 'key_changed'
   | 'addressed_to_another'
   | 'altered'
   | 'cannot_open'
@@ -47,7 +51,7 @@ export interface Reader {
 
 interface ReaderDeps {
   readonly client: AgentClient
-  readonly own: { readonly agentId: string; name(): string }
+  readonly own: Pick<Own, 'name'>
   readonly senders: Senders
   readonly sent: SentStore
   readonly requireVerified: boolean
@@ -56,10 +60,16 @@ interface ReaderDeps {
 export function createReader({ client, own, senders, sent, requireVerified }: ReaderDeps): Reader {
   return {
     async read({ envelope, lane }, signal, boardId) {
-      const sender = await senders.ofAgent(envelope.from, signal)
       const sealed = 'body_enc' in envelope
+      let sender: KnownAgent | undefined
       const failed = (problem: Problem): Reading => ({ body: undefined, sealed, verified: false, sender, problem })
-      const isOwn = envelope.from === own.agentId
+      try {
+        sender = await senders.ofSender(envelope.from, signal)
+      } catch (error) {
+        if (error instanceof VerificationError) return failed(error.reason)
+        throw error
+      }
+      const isOwn = senders.isOwn(envelope.from)
       const copy = isOwn ? sent.find(envelope.id) : undefined
       if (copy !== undefined) {
         // A hostile service could show a message of this agent with another recipient or in another thread.
@@ -74,7 +84,7 @@ export function createReader({ client, own, senders, sent, requireVerified }: Re
           ...(sender === undefined ? { allowUnverified: true } : { sender: sender.pubkey }),
         })
       try {
-        const { body, verified } = await open(expectedRecipient(envelope, { lane, boardId, isOwn }) ?? own.name())
+        const { body, verified } = await open(expectedRecipient(envelope, { lane, boardId, isOwn }) ?? own.name)
         if (verified && sender !== undefined) return { body, sealed, verified, sender, problem: undefined }
         if (requireVerified) return failed('withheld')
         // The signature matches a key, but no name is known for this key.
@@ -82,7 +92,7 @@ export function createReader({ client, own, senders, sent, requireVerified }: Re
       } catch (error) {
         if (!(error instanceof VerificationError)) throw error
         if (error.reason === 'cannot_open') return failed(isOwn ? 'plaintext_missing' : 'cannot_open')
-        if (error.reason !== 'addressed_to_another') return failed('invalid_signature')
+        if (error.reason !== 'addressed_to_another') return failed(error.reason)
         const { problem, ...rest } = failed('addressed_to_another')
         return requireVerified ? { ...rest, problem } : { ...rest, problem, body: (await open(envelope.to)).body }
       }

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { LIMITS } from '@svc/contracts/limits.ts'
 import { costUnits } from '@svc/contracts/price.ts'
 import type { Budget, Envelope, Message } from '@svc/contracts/resources.ts'
 import type { EnvelopeType } from '@svc/envelope/envelope.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { DM_SIZE_LIMITS, fits, POST_SIZE_LIMITS } from '@svc/envelope/size.ts'
+import type { Acceptance } from '@svc/sdk/contacts/acceptances.ts'
 import { AnswerError, ApiError } from '@svc/sdk/errors.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { ToolError } from '../output/tool-error.ts'
@@ -14,11 +14,19 @@ import type { KnownAgent } from '../reading/senders.ts'
 import type { SentRecord } from '../store/sent.ts'
 import type { Call } from '../tools/tool.ts'
 import { obtainConsent } from './consent.ts'
-import { isAccepted } from './contacts.ts'
-import { type Delivered, findBudget, payloadOf, receiptOf } from './receipt.ts'
+import { ACCEPTANCE_UNITS, type Delivered, findBudget, payloadOf, receiptOf } from './receipt.ts'
+import {
+  asRefusal,
+  findContact,
+  isTrusted,
+  mostRecipients,
+  type Recipient,
+  reachOf,
+  type Standing,
+} from './recipient.ts'
 
 export interface Outgoing {
-  readonly to: { readonly agent: KnownAgent } | { readonly boardId: string }
+  readonly to: Recipient
   readonly body: JsonValue
   readonly type: EnvelopeType
   readonly seal: boolean
@@ -28,33 +36,42 @@ export interface Outgoing {
   readonly threadId?: string | undefined
   /** Seconds. */
   readonly ttl?: number | undefined
+  /** Accept the recipient as a contact first, so that its answers reach the inbox. */
+  readonly acceptReplies?: boolean
 }
 
 /**
- * Sends one message. Steps: policy, consent, store the envelope, post it, read the budget. The envelope is stored before the
- * first request leaves, so a call that is repeated finds it, whatever has become of the first call. Nobody can know whether a
- * client has received a result, so a repeat is recognized by its content.
+ * Sends one message. Steps: policy, consent, store the envelope, accept the recipient if the caller wants it, post the
+ * envelope, read the budget. The envelope is stored before the first request leaves, so a call that is repeated finds it,
+ * whatever has become of the first call. Nobody can know whether a client has received a result, so a repeat is recognized by
+ * its content.
  * @throws ToolError, NeedsAnswer, and the errors of the SDK.
  */
 export async function deliver(mailbox: Mailbox, outgoing: Outgoing, call: Call): Promise<Delivered> {
   return mailbox.exclusively(async () => {
     const { fence, signal } = call
     // A reply can go to an agent whose name nobody here has used yet.
-    const isNew = 'agent' in outgoing.to && outgoing.to.agent.source === 'directory'
+    const agent = 'agent' in outgoing.to ? outgoing.to.agent : undefined
     const shown = (receipt: Delivered): Delivered =>
-      isNew ? { ...receipt, to: fence.line(receipt.to), fence: fence.nonce } : receipt
-    await checkRecipient(mailbox, outgoing.to, signal)
+      agent?.isUsed === false ? { ...receipt, to: fence.line(receipt.to), fence: fence.nonce } : receipt
+    const contact = await findContact(mailbox, outgoing.to, signal)
+    checkRecipient(mailbox, contact)
     const fingerprint = fingerprintOf(outgoing)
     const earlier = findEarlier(mailbox, outgoing, fingerprint)
     const accepted = earlier === undefined ? undefined : await findAccepted(mailbox, earlier, signal)
     if (earlier !== undefined && accepted !== undefined) {
-      return shown(receiptOf(earlier, accepted.lane, { after: await findBudget(mailbox, signal) }))
+      return shown(receiptOf(earlier, accepted.lane, { agent, after: await findBudget(mailbox, signal) }))
     }
-    const { record, budget } = await prepare(mailbox, { outgoing, fingerprint, earlier }, call)
+    const { record, budget } = await prepare(mailbox, { outgoing, contact, fingerprint, earlier }, call)
+    mailbox.senders.use(agent ?? {})
+    // Before the message, so that no answer is faster.
+    const acceptance = await accept(mailbox, { outgoing, contact, id: record.envelope.id }, signal)
     const { lane, msg_id: id } = await postKept(mailbox, outgoing, record, signal)
     if (id !== record.envelope.id) throw new AnswerError('the answer is about another message')
     mailbox.log('sent', { id })
-    return shown(receiptOf(record, lane, { before: budget, after: await findBudget(mailbox, signal) }))
+    return shown(
+      receiptOf(record, lane, { agent, before: budget, after: await findBudget(mailbox, signal), acceptance }),
+    )
   }, call.signal)
 }
 
@@ -89,25 +106,31 @@ async function findAccepted(
 
 async function prepare(
   mailbox: Mailbox,
-  { outgoing, fingerprint, earlier }: { outgoing: Outgoing; fingerprint: string; earlier: SentRecord | undefined },
+  {
+    outgoing,
+    contact,
+    fingerprint,
+    earlier,
+  }: { outgoing: Outgoing; contact: Standing; fingerprint: string; earlier: SentRecord | undefined },
   { asker, signal }: Call,
 ): Promise<{ record: SentRecord; budget: Budget }> {
   const { to, body } = outgoing
   const envelope = earlier?.envelope ?? (await compose(mailbox, outgoing, signal))
   const { bytes } = payloadOf(envelope)
   const units = costUnits(bytes, await mostRecipients(mailbox, to, signal))
-  const isContact =
-    'agent' in to && (to.agent.source === 'own' || (await isAccepted(mailbox.client, to.agent.agentId, signal)))
+  const accepts = mustAccept(outgoing, contact)
+  const more = accepts ? ACCEPTANCE_UNITS : 0
+  const deed = 'agent' in to ? `send a message to "${to.agent.name}"` : `post to the board ${to.boardId}`
   const budget = await obtainConsent(
     mailbox,
     {
-      what: 'agent' in to ? `send a message to "${to.agent.name}"` : `post to the board ${to.boardId}`,
-      reaches: isContact ? undefined : reachOf(to),
-      units,
-      leastUnits: costUnits(bytes, 1),
-      fingerprint,
+      what: accepts ? `${deed} (${inUnits(units)}), and before that ${ACCEPT} (${inUnits(more)})` : deed,
+      reaches: isTrusted(contact) ? undefined : reachOf(to, accepts),
+      units: units + more,
+      leastUnits: costUnits(bytes, 1) + more,
+      fingerprint: accepts ? `${fingerprint} accept` : fingerprint,
       content: textOf(body),
-      check: () => checkBeforeAsking(mailbox, outgoing, signal),
+      check: () => checkBefore(mailbox, outgoing, signal),
     },
     asker,
     signal,
@@ -118,30 +141,54 @@ async function prepare(
   return { record, budget }
 }
 
-function reachOf(to: Outgoing['to']): { id: string; why: string } {
-  return 'agent' in to
-    ? { id: to.agent.agentId, why: 'the recipient is not one of your accepted contacts' }
-    : { id: to.boardId, why: 'others can read this board' }
+const ACCEPT = 'accept it as a contact, so that its answers reach the inbox'
+
+function inUnits(units: number): string {
+  return units === 1 ? '1 unit' : `${units} units`
+}
+
+/** Never for a blocked agent. */
+function mustAccept(
+  outgoing: Outgoing,
+  contact: Standing,
+): outgoing is Outgoing & { to: { readonly agent: KnownAgent } } {
+  return outgoing.acceptReplies === true && contact === 'none'
+}
+
+/** Accepts the recipient, if the caller wants it and it has no state. @returns undefined if the caller does not want it. */
+async function accept(
+  mailbox: Mailbox,
+  { outgoing, contact, id }: { outgoing: Outgoing; contact: Standing; id: string },
+  signal: AbortSignal,
+): Promise<Acceptance | undefined> {
+  if (outgoing.acceptReplies !== true || contact === undefined) return undefined
+  if (!mustAccept(outgoing, contact)) return contact === 'blocked' ? 'blocked' : 'already'
+  await checkBefore(mailbox, outgoing, signal)
+  const { client, log } = mailbox
+  const { agentId } = outgoing.to.agent
+  const acceptance = await client.acceptReplies(agentId, { signal, afresh: true }).catch((error: unknown) => {
+    throw withId(error, id)
+  })
+  if (acceptance === 'accepted') log('accepted', { agent: agentId })
+  return acceptance
 }
 
 /** @throws ToolError `contacts_only`. */
-async function checkRecipient({ client, policy }: Mailbox, to: Outgoing['to'], signal: AbortSignal): Promise<void> {
-  if (!policy.contactsOnly) return
-  const isAllowed = 'agent' in to && (to.agent.source === 'own' || (await isAccepted(client, to.agent.agentId, signal)))
-  if (isAllowed) return
+function checkRecipient({ policy }: Mailbox, contact: Standing): void {
+  if (!policy.contactsOnly || isTrusted(contact)) return
   throw new ToolError(
     'contacts_only',
     'this server sends only to accepted contacts. Nothing was sent. Only the person you work for can accept contacts. Do not look for another way.',
   )
 }
 
-/** Refusals that are known before the message is sent. A person who is asked would agree for nothing. */
-async function checkBeforeAsking(
+/** Refusals that are known before the message is sent. Otherwise a person would agree, or a recipient be accepted, for nothing. */
+async function checkBefore(
   { client, senders }: Mailbox,
   { to, replyTo, threadId }: Outgoing,
   signal: AbortSignal,
 ): Promise<void> {
-  if ('agent' in to && (await senders.check(to.agent.name, signal)).agent.revoked) {
+  if ('agent' in to && (await senders.check(to.agent.name, signal).catch(asRefusal)).agent.revoked) {
     throw new ToolError('recipient_unavailable', 'the recipient was revoked for ever. Nothing was sent.')
   }
   for (const id of [replyTo, threadId]) {
@@ -203,15 +250,6 @@ function withId(error: unknown, id: string): unknown {
     'no_answer',
     `the service did not answer, so it is unknown whether the message was sent. To be sure, call again with the same content, or with message_id ${id}: that is the same message, never a second one.`,
   )
-}
-
-/** The most recipients. Only the owner of a board can list its members. For others the estimate assumes the board's limit. */
-async function mostRecipients({ client, key }: Mailbox, to: Outgoing['to'], signal: AbortSignal): Promise<number> {
-  if ('agent' in to) return 1
-  const { owner } = await client.board(to.boardId, { signal })
-  if (owner !== key.agentId) return LIMITS.membershipsPerBoard
-  const members = await client.members(to.boardId, { signal })
-  return members.filter(({ role }) => role === 'writer' || role === 'reader').length
 }
 
 /** Equal for two calls that send the same message. Ignores the id. */

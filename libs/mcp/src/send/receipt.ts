@@ -1,8 +1,10 @@
 import { costUnits } from '@svc/contracts/price.ts'
 import type { Budget, Envelope, Lane } from '@svc/contracts/resources.ts'
 import { bodySize, type PayloadSize } from '@svc/envelope/size.ts'
+import type { Acceptance } from '@svc/sdk/contacts/acceptances.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { explainError } from '../output/explain-error.ts'
+import type { KnownAgent } from '../reading/senders.ts'
 import { timeOf } from '../reading/time.ts'
 import type { SentRecord } from '../store/sent.ts'
 
@@ -10,18 +12,24 @@ import type { SentRecord } from '../store/sent.ts'
 export interface Delivered {
   readonly message_id: string
   readonly status: 'accepted'
-  /** Inside the fence if only the directory has the recipient's name. */
+  /** Inside the fence if nobody here has used the recipient's name. */
   readonly to: string
   readonly fence: string | null
+  readonly agent_id: string | null
+  readonly key_known_by: KnownAgent['source'] | null
   readonly lane: Lane
   readonly duplicate: boolean
   readonly sealed: boolean
+  readonly acceptance: Acceptance | null
   readonly cost_units: number | null
   readonly used_units_today: number | null
   readonly free_units_left: number | null
   readonly credits_left: number | null
   readonly note: string | null
 }
+
+/** The price of a new contact (spec 11.2). */
+export const ACCEPTANCE_UNITS = 1
 
 /** The charged payload (spec 6.5). */
 export function payloadOf(envelope: Envelope): PayloadSize {
@@ -34,28 +42,46 @@ export function payloadOf(envelope: Envelope): PayloadSize {
 export function receiptOf(
   { envelope, composedAt }: SentRecord,
   lane: Lane,
-  { before, after }: { before?: Budget; after: Budget | undefined },
+  {
+    agent,
+    before,
+    after,
+    acceptance,
+  }: {
+    agent: KnownAgent | undefined
+    before?: Budget
+    after: Budget | undefined
+    acceptance?: Acceptance | undefined
+  },
 ): Delivered {
   return {
     message_id: envelope.id,
     status: 'accepted',
     to: envelope.to,
     fence: null,
+    agent_id: agent?.agentId ?? null,
+    key_known_by: agent?.source ?? null,
     lane,
     duplicate: before === undefined,
     sealed: 'body_enc' in envelope,
-    cost_units: before === undefined ? 0 : costOf(envelope, before, after),
+    acceptance: acceptance ?? null,
+    cost_units: before === undefined ? 0 : costOf(envelope, acceptance, { before, after }),
     ...budgetLeft(after),
     note:
       before === undefined
-        ? `This message was sent before, at ${timeOf(composedAt)}, so this call sent nothing. To send the same content once more, choose a new id for it.`
+        ? `This message was sent before, at ${timeOf(composedAt)}, so this call sent nothing and accepted nobody. To send the same content once more, choose a new id for it.`
         : null,
   }
 }
 
 /** The price of a post depends on its readers, so it is measured. */
-function costOf(envelope: Envelope, before: Budget, after: Budget | undefined): number | null {
-  if (!envelope.to.startsWith('board:')) return costUnits(payloadOf(envelope).bytes, 1)
+function costOf(
+  envelope: Envelope,
+  acceptance: Acceptance | undefined,
+  { before, after }: { before: Budget; after: Budget | undefined },
+): number | null {
+  if (!envelope.to.startsWith('board:'))
+    return costUnits(payloadOf(envelope).bytes, 1) + (acceptance === 'accepted' ? ACCEPTANCE_UNITS : 0)
   return after === undefined ? null : Math.max(0, after.used_units - before.used_units)
 }
 

@@ -1,6 +1,6 @@
 import { isAgentName } from '@svc/contracts/ids.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
-import { AnswerError, ApiError } from '@svc/sdk/errors.ts'
+import { AnswerError, ApiError, StoreError } from '@svc/sdk/errors.ts'
 import { sleep, untilAborted } from '@svc/sdk/http/waiting.ts'
 import { ToolError } from '../output/tool-error.ts'
 import { StartError } from './start-error.ts'
@@ -20,6 +20,12 @@ interface Registration {
   ready(signal: AbortSignal): Promise<void>
 }
 
+interface Found {
+  readonly name: string
+  /** Whether the key was registered just now. */
+  readonly isNew: boolean
+}
+
 /** The start waits this long for the service. Some clients wait at most 15 s for the first answer of the server. */
 const START_MS = 3_000
 /** The timeout of one attempt. Clients wait about a minute for a tool call. */
@@ -32,7 +38,7 @@ const ATTEMPT_MS = 20_000
  */
 export function createRegistration(
   client: AgentClient,
-  { wanted, onFirst }: { wanted: string | undefined; onFirst: (isNew: boolean, signal: AbortSignal) => Promise<void> },
+  { wanted, onFirst }: { wanted: string | undefined; onFirst: (found: Found, signal: AbortSignal) => Promise<void> },
 ): Registration & { begin(): Promise<boolean> } {
   let name: string | undefined
   let isReady = false
@@ -42,7 +48,7 @@ export function createRegistration(
     const signal = AbortSignal.timeout(ATTEMPT_MS)
     try {
       const found = await findOrRegister(client, wanted, signal)
-      await onFirst(found.isNew, signal)
+      await onFirst(found, signal)
       name = found.name
       isReady = true
     } catch (error) {
@@ -86,11 +92,7 @@ export function createRegistration(
 }
 
 /** @throws StartError if the key has no name, or another name than `wanted`. */
-async function findOrRegister(
-  client: AgentClient,
-  wanted: string | undefined,
-  signal: AbortSignal,
-): Promise<{ name: string; isNew: boolean }> {
+async function findOrRegister(client: AgentClient, wanted: string | undefined, signal: AbortSignal): Promise<Found> {
   try {
     const { agent } = await client.me({ signal })
     if (!isAgentName(agent.name) || agent.agent_id !== client.key?.agentId) {
@@ -112,6 +114,6 @@ async function findOrRegister(
 
 /** Whether only a person can fix the error, so that a retry does not help. */
 function isForThePerson(error: unknown): boolean {
-  if (error instanceof StartError) return true
+  if (error instanceof StartError || error instanceof StoreError) return true
   return error instanceof ApiError && error.status < 500 && error.status !== 429
 }

@@ -1,26 +1,25 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { isAgentName } from '@svc/contracts/ids.ts'
 import { AgentClient } from '@svc/sdk/client.ts'
 import type { AgentKey } from '@svc/sdk/keys.ts'
-import { publicKeyOf } from '@svc/sdk/messages/people.ts'
-import { agentIdOf } from '@svc/svc1/agent-id.ts'
+import { createFileStore } from '@svc/sdk/store/file-store.ts'
+import type { Store } from '@svc/sdk/store/store.ts'
 import type { Log } from '../log.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { createReader } from '../reading/read.ts'
 import { createSenders } from '../reading/senders.ts'
 import { createAliases } from '../store/aliases.ts'
-import { createApprovals } from '../store/approvals.ts'
 import { createCipher } from '../store/cipher.ts'
 import { createCursorFile } from '../store/cursor.ts'
 import { makeOwnFolder } from '../store/files.ts'
 import { readKeyFile, readOrMakeKeyFile } from '../store/key-file.ts'
-import { createPins, type Pins } from '../store/pins.ts'
+import { createMarks } from '../store/marks.ts'
 import { createSearchIndex } from '../store/search-index.ts'
 import { createSentStore } from '../store/sent.ts'
 import { createTurns } from '../store/turns.ts'
 import { createUnreadCounter } from '../unread.ts'
 import { createWatcher } from '../watch/watcher.ts'
+import { pinKey, pinKnownKeys } from './pins.ts'
 import type { Policy } from './policy.ts'
 import { createRegistration } from './registration.ts'
 import { StartError } from './start-error.ts'
@@ -56,23 +55,27 @@ const FIRST_ATTEMPTS = 3
 export async function openMailbox(options: StartOptions, log: Log): Promise<Mailbox & AsyncDisposable> {
   const { url, authority, keyPath, register, policy, resultCharacters = RESULT_CHARACTERS } = options
   const key = register === undefined ? readKeyFile(keyPath) : readOrMakeKeyFile(keyPath)
-  const client = clientOf(url, authority, key)
+  const firstClient = clientOf({ url, authority, key, attempts: FIRST_ATTEMPTS })
   const root = options.statePath ?? `${keyPath}.state`
   const folder = join(root, folderOf(url, key))
   for (const one of [root, folder]) makeOwnFolder(one)
+  const store = createFileStore(join(folder, 'client'), { shared: true })
+  const client = clientOf({ url, authority, key, name: register, store })
   const cipher = createCipher(key)
-  const pins = createPins(folder)
-  for (const text of options.pins ?? []) addPin(pins, text)
-  const own = { name: () => registration.name ?? '', agentId: key.agentId, pubkey: key.pubkey }
-  const senders = createSenders(client, pins, own)
+  const used = createMarks(folder, 'used')
+  await pinKnownKeys(client, used, { folder, configured: options.pins ?? [] })
+  const own = { agentId: key.agentId, pubkey: key.pubkey, name: '', authority: '' }
+  const senders = createSenders(client, used, own)
   const sent = createSentStore(folder, cipher)
   const { requireVerified } = policy
   const reader = createReader({ client, own, senders, sent, requireVerified })
   const watcher = createWatcher({ client, folder, log })
   const cursor = createCursorFile(folder)
-  const registration = createRegistration(clientOf(url, authority, key, FIRST_ATTEMPTS), {
+  const registration = createRegistration(firstClient, {
     wanted: register,
-    async onFirst(isNew, signal) {
+    async onFirst({ name, isNew }, signal) {
+      await pinKey(client, { name, pubkey: key.pubkey, source: 'this agent' })
+      Object.assign(own, { name, authority: await client.authority({ signal }) })
       // Events begin now, because check_inbox shows older unread messages. For a new agent everything is new.
       if (cursor.read() === undefined) cursor.advance(isNew ? 0 : await client.latestCursor({ signal }))
     },
@@ -92,7 +95,7 @@ export async function openMailbox(options: StartOptions, log: Log): Promise<Mail
     senders,
     reader,
     sent,
-    approvals: createApprovals(folder),
+    approvals: createMarks(folder, 'approved'),
     aliases: createAliases(key),
     cursor,
     index: createSearchIndex({ client, reader, cipher }, folder),
@@ -105,13 +108,27 @@ export async function openMailbox(options: StartOptions, log: Log): Promise<Mail
   }
 }
 
-function clientOf(url: string, authority: string | undefined, key: AgentKey, attempts = ATTEMPTS): AgentClient {
+function clientOf({
+  url,
+  authority,
+  key,
+  name,
+  store,
+  attempts = ATTEMPTS,
+}: Pick<StartOptions, 'url' | 'authority'> & {
+  key: AgentKey
+  name?: string | undefined
+  store?: Store
+  attempts?: number
+}): AgentClient {
   try {
     return new AgentClient({
       url,
       key,
       retry: { attempts },
       ...(authority === undefined ? {} : { authority }),
+      ...(name === undefined ? {} : { name }),
+      ...(store === undefined ? {} : { store }),
     })
   } catch (cause) {
     throw new StartError(`${url} is not the URL of a service: ${(cause as Error).message}`, { cause })
@@ -122,24 +139,6 @@ function clientOf(url: string, authority: string | undefined, key: AgentKey, att
 function folderOf(url: string, { agentId }: AgentKey): string {
   const service = createHash('sha256').update(new URL(url).origin).digest('hex').slice(0, 12)
   return `${agentId}-${service}`
-}
-
-/** @throws StartError if the pin is malformed, or contradicts an earlier pin. */
-function addPin(pins: Pins, text: string): void {
-  const [name = '', pubkey = ''] = text.split('=', 2)
-  if (!isAgentName(name)) throw new StartError(`--pin ${text} is malformed: use <name>=ed25519:<64 hex digits>`)
-  let agentId: string
-  try {
-    agentId = agentIdOf(publicKeyOf(pubkey.toLowerCase()))
-  } catch (cause) {
-    throw new StartError(`--pin ${text}: ${(cause as Error).message}`, { cause })
-  }
-  const pin = pins.add({ name, agentId, pubkey: pubkey.toLowerCase(), by: 'configuration' })
-  if (pin.agentId !== agentId) {
-    throw new StartError(
-      `--pin ${text}: the state folder pins another key for ${name}, so one of the two keys is wrong`,
-    )
-  }
 }
 
 function modeOf(policy: Policy): string {

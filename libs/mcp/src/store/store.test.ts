@@ -8,13 +8,12 @@ import { generateKey, parseKey } from '@svc/sdk/keys.ts'
 import { ENVIRONMENT } from '@svc/test/support/run/environment.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createLease, STALE_MS } from '../watch/lease.ts'
-import { createApprovals } from './approvals.ts'
 import { createCipher } from './cipher.ts'
 import { createCursorFile } from './cursor.ts'
 import { makeOwnFolder } from './files.ts'
 import { readOrMakeToken } from './http-token.ts'
 import { readKeyFile, readOrMakeKeyFile } from './key-file.ts'
-import { createPins } from './pins.ts'
+import { createMarks } from './marks.ts'
 import { createSentStore, SENT_BOUNDS } from './sent.ts'
 
 const run = promisify(execFile)
@@ -184,21 +183,12 @@ test('encrypted content is bound to its name and its key', () => {
   expect(cipher.decrypt('a', content)).toBeUndefined()
 })
 
-test('a pinned key is not replaced by a later key of the name', () => {
-  const pin = { name: 'bob', agentId: 'x', pubkey: 'ed25519:00', by: 'first use' as const }
-  expect(createPins(folder).add(pin)).toEqual(pin)
-  const pins = createPins(folder)
-  expect(pins.add({ ...pin, agentId: 'y', pubkey: 'ed25519:11' })).toEqual(pin)
-  expect(pins.ofName('bob')).toEqual(pin)
-  expect(pins.ofAgent('x')).toEqual(pin)
-  expect(pins.ofAgent('y')).toBeUndefined()
-})
-
 test('an approval is valid for every process', () => {
-  createApprovals(folder).add('agent')
-  createApprovals(folder).add('agent')
-  expect(createApprovals(folder).has('agent')).toBe(true)
-  expect(createApprovals(folder).has('other')).toBe(false)
+  createMarks(folder, 'approved').add('agent')
+  createMarks(folder, 'approved').add('agent')
+  expect(createMarks(folder, 'approved').has('agent')).toBe(true)
+  expect(createMarks(folder, 'approved').has('other')).toBe(false)
+  expect(createMarks(folder, 'used').has('agent')).toBe(false)
 })
 
 test('the token for HTTP is created once, and a short token is refused', () => {

@@ -8,7 +8,9 @@ import { acceptContact } from './contacts/accept-contact.ts'
 import { blockContact } from './contacts/block-contact.ts'
 import { budget } from './contacts/budget.ts'
 import { findAgent } from './contacts/find-agent.ts'
+import { listContacts } from './contacts/list-contacts.ts'
 import { listRequests } from './contacts/list-requests.ts'
+import { removeContact } from './contacts/remove-contact.ts'
 import { whoami } from './contacts/whoami.ts'
 import { acknowledge } from './messages/acknowledge.ts'
 import { checkInbox } from './messages/check-inbox.ts'
@@ -35,7 +37,9 @@ export const TOOLS: readonly Tool[] = [
   acknowledge,
   findAgent,
   listRequests,
+  listContacts,
   acceptContact,
+  removeContact,
   blockContact,
   listBoards,
   readBoard,

@@ -22,7 +22,7 @@ export const BoardId = matching(ids.BoardId.pattern)
 export const PublicKey = matching('^ed25519:[0-9a-f]{64}$')
 export const Time = matching('^[0-9T:.Z-]{20,30}$')
 /** `name@authority`, or `board:<id>`. */
-export const Address = matching('^[A-Za-z0-9_.:@\\[\\]-]{1,300}$')
+export const Address = matching('^[A-Za-z0-9_.~:@\\[\\]-]{1,300}$')
 /** Base64url after this prefix (aliases.ts). */
 const alias = (most: number): string => `ref\\.[A-Za-z0-9_-]{11,${most}}`
 /** The id of a message, or an alias (border.ts). */
@@ -84,6 +84,13 @@ export function bodyOf({ body, json = false }: { body: string; json?: boolean | 
   }
 }
 
+export const AcceptReplies = (isDefault: boolean) =>
+  Type.Optional(
+    Type.Boolean({
+      description: `First accept the recipient as a contact, so that its answers reach your inbox. Costs 1 unit more, unless it is a contact already. Never changes a block. Default ${isDefault}`,
+    }),
+  )
+
 export const OwnId = Type.Optional(
   Type.String({
     pattern: ids.MessageId.pattern ?? '',
@@ -93,11 +100,9 @@ export const OwnId = Type.Optional(
 )
 export const Id = matching(ID, 'Id of a message, as a result shows it')
 export const Board = matching(ids.BoardId.pattern, 'Id of a board')
-export const Name = matching(`^(?:${FENCED_LINE})?${inner(ids.AgentName.pattern)}$`, 'Name of an agent')
-export const NameOrId = Type.String({
-  pattern: `^(?:(?:${FENCED_LINE})?${inner(ids.AgentName.pattern)}|${inner(ids.AgentId.pattern)})$`,
-  description: 'Name or agent id of an agent',
-})
+const NAME = `(?:${FENCED_LINE})?${inner(ids.AgentName.pattern)}(?:@[A-Za-z0-9._~:\\[\\]-]{1,300})?`
+export const Name = matching(`^${NAME}$`, 'Name of an agent, or its address name@authority')
+export const NameOrId = matching(`^(?:${NAME}|${inner(ids.AgentId.pattern)})$`, 'Name, address or agent id of an agent')
 /** One of these words, as a single type, because not every client supports unions. */
 export const wordOf = <T extends string>(words: readonly T[], description: string) =>
   Type.Unsafe<T>({ type: 'string', enum: [...words], description })
@@ -119,18 +124,21 @@ export const NextCursor = orNull(matching(CURSOR_ALIAS, 'Pass it as cursor to ge
 
 /** The name of another agent. */
 export const OtherName = orNull(
-  orFenced(
-    ids.AgentName.pattern,
-    `Null if neither the pinned keys nor the directory have this agent. ${FENCED_IF_NEW}`,
-  ),
+  orFenced(ids.AgentName.pattern, `Null if neither the pinned keys nor the service have this agent. ${FENCED_IF_NEW}`),
 )
 /** A name from the directory. */
 export const FencedName = matching(`^${FENCED_LINE}${inner(ids.AgentName.pattern)}$`)
 
 const Party = Type.Object(
   {
-    agent_id: AgentId,
+    agent_id: orNull(AgentId),
     name: OtherName,
+    address: orNull(
+      matching(
+        `^${FENCED_LINE}${inner(Address.pattern)}$`,
+        'Only if no agent of this service has the address that the message names as its sender',
+      ),
+    ),
     you: Type.Boolean(),
   },
   closed,
@@ -170,17 +178,29 @@ export type MessageView = Static<typeof MessageView>
 
 export const FenceNonce = matching('^[0-9a-f]{16}$', 'Lines that begin with this nonce are data of other agents')
 
+/** The source of the key of an agent. */
+export const KeyKnownBy = wordLike(
+  'first_answer: the service has given this key for a name that you had not used yet, and it is pinned from then on. If it matters, ask the person you work for to compare the agent id. pinned: the key was stored before, or configured by the person you work for. own: your own key',
+)
+
 /** The receipt that every sending tool returns, without the body. */
 export const Receipt = {
   message_id: MessageId,
   status: Type.Literal('accepted'),
   to: orFenced(Address.pattern, `The recipient. ${FENCED_IF_NEW}`),
   fence: orNull(FenceNonce),
+  agent_id: orNull(described(AgentId, 'Agent id of the recipient; null for a board')),
+  key_known_by: orNull(KeyKnownBy),
   lane: described(Lane, 'requests: the recipient must accept you before you can write again'),
   duplicate: Type.Boolean({
     description: 'True if an earlier call has sent this message; then this call sent nothing, and cost nothing',
   }),
   sealed: Type.Boolean(),
+  acceptance: orNull(
+    wordLike(
+      'Null unless accept_replies was true. accepted: this call made the recipient a contact, for 1 unit; remove_contact takes it back. already: it was a contact. blocked: you have blocked it, and it stays blocked, so its answers are refused',
+    ),
+  ),
   cost_units: orNull(Type.Integer({ description: 'Null if unknown' })),
   used_units_today: orNull(Type.Integer()),
   free_units_left: orNull(Type.Integer()),

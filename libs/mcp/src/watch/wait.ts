@@ -60,7 +60,7 @@ export async function waitForReply(
 ): Promise<Message | undefined> {
   const after = mailbox.sent.find(id)?.after ?? 0
   const wanted = ({ message }: Event): boolean =>
-    message.envelope.reply_to === id && message.envelope.from !== mailbox.key.agentId
+    message.envelope.reply_to === id && !mailbox.senders.isOwn(message.envelope.from)
   const { events } = await waitForEvents(mailbox, { after, limit: 100, seconds, wanted }, call)
   return events[0]?.message
 }

@@ -6,6 +6,11 @@ import type { Store } from '../store/store.ts'
 /** The result of accepting somebody's answers: `already` was accepted before, `blocked` stays blocked. */
 export type Acceptance = 'accepted' | 'already' | 'blocked'
 
+export interface AcceptOptions extends CallOptions {
+  /** Ask for the state even if this client accepted the agent before: another program may have taken it back. Default false. */
+  readonly afresh?: boolean | undefined
+}
+
 interface Calls {
   readonly contacts: (options: PageOptions) => Listing<ContactEntry>
   readonly put: (agentId: string, state: ContactState, options: CallOptions) => Promise<Contact>
@@ -30,8 +35,8 @@ export class Acceptances {
   }
 
   /** Accepts an agent that has no state. Never changes a block. */
-  async accept(agentId: string, options: CallOptions): Promise<Acceptance> {
-    if (this.#accepted.has(agentId)) return 'already'
+  async accept(agentId: string, { afresh = false, ...options }: AcceptOptions): Promise<Acceptance> {
+    if (this.#accepted.has(agentId) && !afresh) return 'already'
     const state = await this.#stateOf(agentId, options)
     if (state === 'blocked') return 'blocked'
     if (state === undefined) {

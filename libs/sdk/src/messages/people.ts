@@ -81,8 +81,14 @@ export class People {
     const pinned = await this.#findPinned(name)
     if (pinned !== undefined) return pinned
     const agent = this.#learn(name, pubkey)
-    await this.#deps.store?.set(NAME + agent.agentId, name)
-    await this.#deps.store?.set(PIN + name, agent.pubkey)
+    try {
+      await this.#deps.store?.set(NAME + agent.agentId, name)
+      await this.#deps.store?.set(PIN + name, agent.pubkey)
+    } catch (error) {
+      // The next look-up stores it. Otherwise a later process would not know the pin.
+      this.#pins.delete(name)
+      throw error
+    }
     return agent
   }
 

@@ -16,7 +16,7 @@ export const vote = defineTool({
   input: { message_id: Id, vote: Type.Optional(Type.Boolean({ description: 'Default true' })) },
   output: { message_id: MessageId, status: VoteResult.properties.status, votes: Type.Integer() },
   async run(mailbox, { message_id, vote: isFor = true }, { asker, signal }) {
-    const { client, key } = mailbox
+    const { client, senders } = mailbox
     const intent = {
       what: `vote for the post "${message_id}"`,
       reaches: undefined,
@@ -24,7 +24,7 @@ export const vote = defineTool({
       fingerprint: `vote ${message_id}`,
       check: async () => {
         const { envelope } = await client.message(message_id, { signal })
-        if (envelope.from === key.agentId) throw new ToolError('own_post', 'you cannot vote for your own post')
+        if (senders.isOwn(envelope.from)) throw new ToolError('own_post', 'you cannot vote for your own post')
       },
     }
     const { status } = await mailbox.exclusively(async () => {

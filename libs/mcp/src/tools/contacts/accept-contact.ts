@@ -25,7 +25,7 @@ export const acceptContact = defineTool({
     await mailbox.exclusively(async () => {
       if (await isAccepted(client, agentId, signal)) return
       const intent = {
-        what: `accept ${name === null ? agentId : `"${name}"`} as a contact`,
+        what: `accept ${name === undefined ? agentId : `"${name}"`} as a contact`,
         reaches: { id: agentId, why: 'from then on the two agents write to each other without asking you' },
         units: 1,
         fingerprint: `accept ${agentId}`,
@@ -34,6 +34,7 @@ export const acceptContact = defineTool({
       await client.setContact(agentId, 'accepted', { signal })
       unread.forget()
     }, signal)
+    senders.use(agent)
     return { agent_id: agentId, name: nameOf(agent, fence), fence: fence.nonce, contact: 'accepted' as const }
   },
 })

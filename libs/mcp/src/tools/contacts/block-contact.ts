@@ -16,6 +16,7 @@ export const blockContact = defineTool({
   async run({ client, senders }, args, { fence, signal }) {
     const agent = await resolveAgent(senders, args.agent, signal)
     const { state } = await client.setContact(agent.agentId, 'blocked', { signal })
+    senders.use(agent)
     return { agent_id: agent.agentId, name: nameOf(agent, fence), fence: fence.nonce, contact: state }
   },
 })

@@ -3,7 +3,17 @@ import { isAgentName } from '@svc/contracts/ids.ts'
 import { ContactState } from '@svc/contracts/resources.ts'
 import { ToolError } from '../../output/tool-error.ts'
 import { contactState } from '../../send/contacts.ts'
-import { AgentId, AgentName, described, FencedName, FenceNonce, Name, orNull, PublicKey, wordLike } from '../schemas.ts'
+import {
+  AgentId,
+  AgentName,
+  described,
+  FencedName,
+  FenceNonce,
+  KeyKnownBy,
+  Name,
+  orNull,
+  PublicKey,
+} from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 const SUGGESTIONS = 10
@@ -13,7 +23,7 @@ export const findAgent = defineTool({
   name: 'find_agent',
   title: 'Find an agent',
   description:
-    'Looks an agent up by its exact name, and remembers its public key from then on. If no agent has the name, shows similar names of the directory.',
+    'Looks an agent up by its exact name, and pins its public key: another key for this name is refused later (key_changed). The first answer trusts the service. If no agent has the name, shows similar names of the directory.',
   reach: 'read',
   input: { name: Name },
   output: {
@@ -21,9 +31,7 @@ export const findAgent = defineTool({
     name: AgentName,
     agent_id: orNull(AgentId),
     public_key: orNull(PublicKey),
-    key_known_by: orNull(
-      wordLike('pinned: this key was stored at first use of the name, or the person you work for configured it'),
-    ),
+    key_known_by: orNull(KeyKnownBy),
     revoked: Type.Boolean(),
     contact: orNull(described(ContactState, 'State of the agent in your contacts')),
     similar_names: Type.Array(FencedName),
@@ -32,6 +40,7 @@ export const findAgent = defineTool({
   async run({ client, senders }, { name }, { fence, signal }) {
     try {
       const { agent, known } = await senders.check(name, signal)
+      senders.use(known)
       return {
         found: true,
         name: agent.name,
@@ -45,13 +54,14 @@ export const findAgent = defineTool({
       }
     } catch (error) {
       if (!(error instanceof ToolError) || error.code !== 'unknown_agent') throw error
-      const page = await client.agents({ after: name, pageSize: SUGGESTIONS, signal }).page()
+      const [unknown = ''] = name.split('@')
+      const page = await client.agents({ after: unknown, pageSize: SUGGESTIONS, signal }).page()
       const similar = page.items
         .map((agent) => agent.name)
-        .filter((other) => isAgentName(other) && other.startsWith(name.slice(0, 3)))
+        .filter((other) => isAgentName(other) && other.startsWith(unknown.slice(0, 3)))
       return {
         found: false,
-        name,
+        name: unknown,
         agent_id: null,
         public_key: null,
         key_known_by: null,

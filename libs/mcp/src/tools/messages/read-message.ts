@@ -17,8 +17,8 @@ export const readMessage = defineTool({
   },
   output: { message: MessageView, fence: FenceNonce },
   async run(mailbox, { message_id, sender, offset = 0 }, { fence, signal }) {
-    // Learns the key of the expected sender. The reader checks whether the message was signed with it.
-    if (sender !== undefined) await mailbox.senders.ofName(sender, signal)
+    // Learns the key of the expected sender, for a message that names its sender by id. The reader checks whether the message was signed with it.
+    if (sender !== undefined) mailbox.senders.use(await mailbox.senders.ofName(sender, signal))
     const message = await mailbox.client.message(message_id, { signal })
     const excerpt = { offset, characters: mailbox.resultCharacters }
     return { message: await viewMessage(mailbox, message, { fence, ...excerpt }, signal), fence: fence.nonce }

@@ -3,6 +3,7 @@ import type { Message } from '@svc/contracts/resources.ts'
 import { AnswerError } from '@svc/sdk/errors.ts'
 import type { Mailbox } from '../../mailbox.ts'
 import { ToolError } from '../../output/tool-error.ts'
+import type { Problem } from '../../reading/read.ts'
 import { deliver, type Outgoing } from '../../send/deliver.ts'
 import { isOffered } from '../../startup/policy.ts'
 import { BoardId, BodyFields, bodyOf, Id, isFitting, MessageType, Name, OwnId, Receipt } from '../schemas.ts'
@@ -29,12 +30,8 @@ export const reply = defineTool({
     const message = await mailbox.client.message(message_id, { signal: call.signal })
     const { envelope } = message
     const { problem } = await mailbox.reader.read(message, call.signal)
-    if (problem === 'invalid_signature') {
-      throw new ToolError('invalid_signature', 'the sender did not sign this message, so do not answer it')
-    }
-    if (problem === 'addressed_to_another') {
-      throw new ToolError('addressed_to_another', 'the sender did not write this message to you, so do not answer it')
-    }
+    const reason = problem === undefined ? undefined : REFUSED[problem]
+    if (problem !== undefined && reason !== undefined) throw new ToolError(problem, `${reason}, so do not answer it`)
     // `lane` is not signed, but `to` is.
     const isPost = envelope.to.startsWith(BOARD)
     const outgoing: Outgoing = {
@@ -50,6 +47,14 @@ export const reply = defineTool({
   },
 })
 
+/** A message with one of these problems is not answered. */
+const REFUSED: Partial<Record<Problem, string>> = {
+  invalid_signature: 'the sender did not sign this message',
+  wrong_key: 'the key that is known here is not that of the sender',
+  key_changed: 'the service gives another key for the sender than it did first',
+  addressed_to_another: 'the sender did not write this message to you',
+}
+
 const BOARD = 'board:'
 
 function boardOf({ policy }: Mailbox, { envelope }: Message): Outgoing['to'] {
@@ -59,20 +64,23 @@ function boardOf({ policy }: Mailbox, { envelope }: Message): Outgoing['to'] {
   return { boardId }
 }
 
-/** @throws ToolError if the sender's name is not known. An envelope does not contain it (spec 13.5). */
+/** @throws ToolError if the sender is not known, or is not the one that the caller names. */
 async function senderOf(
   { senders }: Mailbox,
   { envelope: { from } }: Message,
   name: string | undefined,
   signal: AbortSignal,
 ): Promise<Outgoing['to']> {
-  const agent = name === undefined ? await senders.ofAgent(from, signal) : await senders.ofName(name, signal)
+  // The key of the named agent is learned first, because an id alone does not tell it.
+  const named = name === undefined ? undefined : await senders.ofName(name, signal)
+  const agent = await senders.ofSender(from, signal)
+  if (named !== undefined && named.agentId !== agent?.agentId)
+    throw new ToolError('wrong_sender', `${named.name} did not send this message`)
   if (agent === undefined) {
     throw new ToolError(
       'unknown_sender',
       'the name of the sender is not known here, and messages are sent to names. If you know the name, pass it as sender: its key is checked against the message.',
     )
   }
-  if (agent.agentId !== from) throw new ToolError('wrong_sender', `${agent.name} did not send this message`)
-  return { agent }
+  return { agent: named ?? agent }
 }

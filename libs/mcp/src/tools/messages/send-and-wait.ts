@@ -1,8 +1,9 @@
 import { Type } from '@sinclair/typebox'
 import { previewCharacters, viewMessage } from '../../reading/view.ts'
 import { deliver } from '../../send/deliver.ts'
+import { findRecipient } from '../../send/recipient.ts'
 import { waitForReply } from '../../watch/wait.ts'
-import { BodyFields, bodyOf, FenceNonce, MessageView, Name, OwnId, orNull, Receipt } from '../schemas.ts'
+import { AcceptReplies, BodyFields, bodyOf, FenceNonce, MessageView, Name, OwnId, orNull, Receipt } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 import { WaitSeconds, waitSecondsOf } from '../wait-seconds.ts'
 
@@ -11,7 +12,7 @@ export const sendAndWait = defineTool({
   name: 'send_and_wait',
   title: 'Send a request and wait for the answer',
   description:
-    'Sends a request to an agent and waits for the reply. If no reply comes in time, the result says how to keep waiting; do not send the request again. The reply is not acknowledged by this tool.',
+    'Sends a request to an agent and waits for the reply. The agent first becomes a contact, so that its reply reaches your inbox; that costs 1 unit more, unless it is a contact already or accept_replies is false. If no reply comes in time, the result says how to keep waiting; do not send the request again. The reply is not acknowledged by this tool.',
   reach: 'send',
   hints: { idempotent: true },
   input: {
@@ -19,6 +20,7 @@ export const sendAndWait = defineTool({
     ...BodyFields,
     message_id: OwnId,
     sealed: Type.Optional(Type.Boolean({ description: 'Default true' })),
+    accept_replies: AcceptReplies(true),
     timeout_seconds: WaitSeconds,
   },
   output: {
@@ -29,13 +31,14 @@ export const sendAndWait = defineTool({
     how_to_go_on: orNull(Type.String()),
   },
   async run(mailbox, args, call) {
-    const agent = await mailbox.senders.ofName(args.to, call.signal)
+    const agent = await findRecipient(mailbox, args.to, call.signal)
     const outgoing = {
       to: { agent },
       body: bodyOf(args),
       type: 'request' as const,
       seal: args.sealed ?? true,
       id: args.message_id,
+      acceptReplies: args.accept_replies ?? true,
     }
     const sent = await deliver(mailbox, outgoing, call)
     const answer = await waitForReply(mailbox, sent.message_id, waitSecondsOf(args.timeout_seconds), call)

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { deliver } from '../../send/deliver.ts'
-import { BodyFields, bodyOf, Id, MessageType, Name, OwnId, Receipt } from '../schemas.ts'
+import { findRecipient } from '../../send/recipient.ts'
+import { AcceptReplies, BodyFields, bodyOf, Id, MessageType, Name, OwnId, Receipt } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 /** Sends a message to an agent by its name. */
@@ -8,7 +9,7 @@ export const sendMessage = defineTool({
   name: 'send_message',
   title: 'Send a message',
   description:
-    'Sends a message to an agent by its name. By default it is sealed: encrypted so that only the recipient can read it. If you are not sure whether the message was sent, make the same call again: it is not sent twice.',
+    'Sends a message to an agent by its name. By default it is sealed: encrypted so that only the recipient can read it. With accept_replies, the recipient first becomes a contact, so that its answers reach your inbox; that costs 1 unit more. If you are not sure whether the message was sent, make the same call again: nothing is sent or accepted twice.',
   reach: 'send',
   hints: { idempotent: true },
   input: {
@@ -17,13 +18,14 @@ export const sendMessage = defineTool({
     message_id: OwnId,
     sealed: Type.Optional(Type.Boolean({ description: 'Default true' })),
     type: Type.Optional(MessageType),
+    accept_replies: AcceptReplies(false),
     reply_to: Type.Optional(Id),
     thread_id: Type.Optional({ ...Id, description: 'Id of the first message of a conversation with this agent' }),
     ttl_seconds: Type.Optional(Type.Integer({ minimum: 1, description: 'The message expires after this time' })),
   },
   output: Receipt,
   async run(mailbox, args, call) {
-    const agent = await mailbox.senders.ofName(args.to, call.signal)
+    const agent = await findRecipient(mailbox, args.to, call.signal)
     return deliver(
       mailbox,
       {
@@ -35,6 +37,7 @@ export const sendMessage = defineTool({
         replyTo: args.reply_to,
         threadId: args.thread_id,
         ttl: args.ttl_seconds,
+        acceptReplies: args.accept_replies ?? false,
       },
       call,
     )
