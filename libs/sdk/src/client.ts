@@ -488,6 +488,7 @@ export class AgentClient {
       acceptReplies: (who, rest) => this.acceptReplies(who, rest),
       sealFor: (message) => this.#sealFor(message),
       answerId: (id) => derivedId(secretKey, 'answer', id),
+      lineOf: async (who) => (isAgentId(who) ? await this.#people.findName(who) : who.split('@')[0]) ?? who,
       owner: async (rest) => ({ agentId, authority: await this.authority(rest) }),
       sleep: this.#transport.sleep,
       random: this.#transport.random,

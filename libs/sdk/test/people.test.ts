@@ -119,6 +119,15 @@ describe('spec 13.5: `from` with an address', () => {
     expect(lookups()).toBe(before + 1)
   })
 
+  test('a later process with the same store verifies who names itself by its id', async () => {
+    const store = createMemoryStore()
+    await reader({ store }).lookup('alice')
+    const { sig: _, ...composed } = (await alice.compose({ to: 'bob', body: 1 })) as SignedEnvelope
+    const envelope = signEnvelope({ ...composed, from: id() }, alice.key.secretKey) as Envelope
+    expect(await verdictOf(reader({ store }), envelope)).toBe('verified, from alice')
+    expect(await verdictOf(reader(), envelope)).toBe('unknown_sender')
+  })
+
   test('an outage is not a verdict', async () => {
     const envelope = await alice.compose({ to: 'bob', body: 1 })
     service.meet('GET /v2/agents/alice', { kind: 'answer', status: 500, body: '' })

@@ -143,7 +143,7 @@ export class People {
       return agentId === undefined || agentId === this.trust(expected) ? publicKey : other()
     }
     if (sender.kind === 'id') {
-      if (expected === undefined || expected === sender.id) return this.findKey(sender.id)
+      if (expected === undefined || expected === sender.id) return this.#findStoredKey(sender.id)
       const known = isAgentId(expected) ? other() : await this.resolve(expected, signal)
       return known.agentId === sender.id ? publicKeyOf(known.pubkey) : other()
     }
@@ -173,6 +173,14 @@ export class People {
     if (at < 0) return who
     if (isSameAuthority(who.slice(at + 1), await this.#deps.authority(signal))) return who.slice(0, at)
     throw new VerificationError('unknown_sender', `${who} is not an address of this service`)
+  }
+
+  /** The key of an agent id, if it was seen, also by an earlier process. */
+  async #findStoredKey(agentId: string): Promise<Uint8Array | undefined> {
+    const seen = this.findKey(agentId)
+    if (seen !== undefined) return seen
+    await this.findName(agentId) // learns the key that is pinned to the name
+    return this.findKey(agentId)
   }
 
   async #findPinned(name: string): Promise<KnownAgent | undefined> {

@@ -50,6 +50,7 @@ describe('property: even if the process is killed at any moment, whatever fails'
     fc.record({
       sender: fc.constantFrom('alice', 'bob', 'carol'),
       lane: fc.constantFrom('inbox' as const, 'requests' as const),
+      authority: fc.constantFrom('x' as const, 'X' as const),
       behaviour: fc.constantFrom(...behaviours),
     }),
     { minLength: 1, maxLength: 8 },
@@ -185,7 +186,7 @@ test('answers to one recipient wait for a limit, say so, and do not hold the oth
   })
   expect(answersOf(service)).toEqual(['message-2', 'message-1', 'message-3'])
   expect(waits).toEqual([
-    ['message-1', 'budget_exhausted', 3_600_000],
+    ['message-1', 'budget_exhausted', 600_000],
     ['message-1', 'request_pending', 1_000],
     ['message-1', 'down', 2_000],
   ])
@@ -217,6 +218,25 @@ test.each<[string, Handle, string]>([
     expect([...service.acked]).toEqual(['message-2'])
   },
 )
+
+test('a handler may throw the answer that says that the request failed', async () => {
+  const service = new ModelService([{ sender: 'alice' }])
+  await run(service, { handle: () => Promise.reject(new ErrorAnswer('no such order')) })
+  expect(service.answers).toMatchObject([{ reply_to: 'message-1', type: 'error', body: 'no such order' }])
+})
+
+test('a message that is tried again later leaves its place to those of other senders', async () => {
+  const service = new ModelService([{ sender: 'alice' }, { sender: 'bob' }, { sender: 'alice' }, { sender: 'carol' }])
+  service.sleepMs = 30
+  const calls: unknown[] = []
+  const handle: Handle = ({ body }, { attempt }) => {
+    calls.push(`${body}, attempt ${attempt}`)
+    if (attempt === 1 && Number(body) <= 2) throw new Error('boom')
+    return body
+  }
+  await run(service, { parallel: 2, handle })
+  expect(calls.slice(0, 3)).toEqual(['1, attempt 1', '2, attempt 1', '4, attempt 1'])
+})
 
 test('an outage that the handler meets does not count as an attempt', async () => {
   const service = new ModelService([{ sender: 'alice' }])

@@ -96,6 +96,8 @@ export interface ConsumerDeps {
   readonly sealFor: (message: Received) => string | true
   /** The id of the answer to a message, which nobody else can foresee. */
   readonly answerId: (id: string) => string
+  /** The same text for every form of `from` of one sender, and of the address for the answer. */
+  readonly lineOf: (who: string) => Promise<string>
   readonly owner: (options: CallOptions) => Promise<{ agentId: string; authority: string }>
   readonly sleep: (ms: number, signal: AbortSignal | undefined) => Promise<void>
   readonly random: () => number
@@ -145,7 +147,7 @@ export class Consumer {
     const { signal } = this.#options
     const unlink = linkAbort(signal, () => this.#broken.abort(signal?.reason))
     try {
-      for (const entry of this.#journal.unsent) this.#dispatch(entry)
+      for (const entry of this.#journal.unsent) await this.#dispatch(entry)
       await this.#read()
     } catch (error) {
       this.#broken.abort(error)
@@ -208,11 +210,12 @@ export class Consumer {
       await this.#journal.pass(event.cursor)
       return false
     }
+    const line = this.#options.anyOrder === true ? id : await this.#deps.lineOf(from)
     this.#journal.take(event.cursor)
     this.#queued.add(id)
-    this.#handlers.add(this.#options.anyOrder === true ? id : from, async () => {
+    this.#handlers.add(line, async () => {
       try {
-        if (!this.#signal.aborted) await this.#handle(event)
+        if (!this.#signal.aborted) await this.#handle(event, line)
       } catch (error) {
         this.#broken.abort(error)
       } finally {
@@ -231,8 +234,10 @@ export class Consumer {
     return !(acknowledge && message.acked)
   }
 
-  async #handle(event: Event): Promise<void> {
-    const { attempts = 5, acknowledge = true, onFailure } = this.#options
+  async #handle(event: Event, line: string): Promise<void> {
+    const { attempts = 5, parallel = 4, acknowledge = true, onFailure } = this.#options
+    // With one handler, the order of all is kept, so the others wait too.
+    const rest = (wait: Promise<boolean>): Promise<boolean> => (parallel === 1 ? wait : this.#handlers.rest(line, wait))
     const { cursor, kind, message } = event
     const { id } = message.envelope
     if (!ID.test(id)) return this.#buryUnnamed(event)
@@ -246,7 +251,7 @@ export class Consumer {
         return this.#bury(event, { reason: 'the process was killed during the last attempt', attempts: attempt - 1 })
       let answer: Answer | null
       try {
-        const result = await this.#options.handle(received, { signal: this.#signal, attempt, cursor, event })
+        const result = await this.#call(received, { signal: this.#signal, attempt, cursor, event })
         answer = this.#answerOf(received, result)
       } catch (error) {
         if (this.#signal.aborted) return this.#journal.giveBack(id)
@@ -254,17 +259,26 @@ export class Consumer {
           // The handler called the service, which is not available or has a limit. That says nothing about the message.
           await this.#journal.giveBack(id)
           waits += 1
-          if (!(await this.#wait(id, error, waits))) return
+          if (!(await rest(this.#wait(id, error, waits)))) return
           continue
         }
         onFailure?.({ message: received, error, attempt })
         if (attempt >= attempts) return this.#bury(event, { reason: reasonOf(error), attempts: attempt, error })
-        if (!(await this.#pause(delayAfter(error, attempt, this.#deps.random())))) return
+        if (!(await rest(this.#pause(delayAfter(error, attempt, this.#deps.random()))))) return
         continue
       }
       await this.#journal.handled(id, answer, await this.#composeEarly(answer))
-      this.#dispatch(this.#journal.find(id))
-      return
+      return this.#dispatch(this.#journal.find(id))
+    }
+  }
+
+  /** The result of the handler, which may also throw an `ErrorAnswer`. */
+  async #call(received: Received, context: HandlerContext): Promise<unknown> {
+    try {
+      return await this.#options.handle(received, context)
+    } catch (error) {
+      if (error instanceof ErrorAnswer) return error
+      throw error
     }
   }
 
@@ -301,9 +315,10 @@ export class Consumer {
   }
 
   /** Sends the answer of a handled message, after the earlier answers to the same recipient, and acknowledges the message. */
-  #dispatch(entry: Entry | undefined): void {
+  async #dispatch(entry: Entry | undefined): Promise<void> {
     if (entry === undefined) return
-    this.#senders.add(entry.answer?.draft.to ?? entry.id, async () => {
+    const { answer } = entry
+    this.#senders.add(answer ? await this.#deps.lineOf(answer.draft.to) : entry.id, async () => {
       try {
         if (!this.#signal.aborted) await this.#finish(entry)
       } catch (error) {

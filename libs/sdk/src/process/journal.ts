@@ -88,6 +88,7 @@ export class Journal {
       if (isOver) await store.delete(key)
       else entries.push(entry)
     }
+    entries.sort((a, b) => a.cursor - b.cursor)
     return new Journal(store, owner, { cursor, entries })
   }
 

@@ -3,6 +3,8 @@ export class Lines {
   readonly #limit: number
   readonly #waiting: { readonly line: string; readonly run: () => Promise<void> }[] = []
   readonly #busy = new Set<string>()
+  readonly #resting = new Set<string>()
+  readonly #returning: (() => void)[] = []
   #changed = deferred()
 
   constructor(limit: number) {
@@ -20,6 +22,23 @@ export class Lines {
     this.#start()
   }
 
+  /** Gives the place of a running job to another line until the wait is over. Its own line waits with it. */
+  async rest<T>(line: string, wait: Promise<T>): Promise<T> {
+    this.#resting.add(line)
+    this.#start()
+    try {
+      return await wait
+    } finally {
+      await new Promise<void>((resolve) => {
+        this.#returning.push(() => {
+          this.#resting.delete(line)
+          resolve()
+        })
+        this.#start()
+      })
+    }
+  }
+
   /** Resolves when the next job has ended. */
   change(): Promise<void> {
     return this.#changed.promise
@@ -31,7 +50,12 @@ export class Lines {
   }
 
   #start(): void {
-    while (this.#busy.size < this.#limit) {
+    while (this.#busy.size - this.#resting.size < this.#limit) {
+      const goOn = this.#returning.shift()
+      if (goOn !== undefined) {
+        goOn()
+        continue
+      }
       const at = this.#waiting.findIndex(({ line }) => !this.#busy.has(line))
       const [job] = at < 0 ? [] : this.#waiting.splice(at, 1)
       if (job === undefined) return

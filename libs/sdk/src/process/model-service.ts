@@ -14,6 +14,8 @@ export interface ModelMessage {
   readonly sender: string
   readonly lane?: 'inbox' | 'requests'
   readonly type?: Envelope['type']
+  /** As the sender spells it. Default `x`. */
+  readonly authority?: 'x' | 'X'
 }
 
 const REFUSALS = {
@@ -39,9 +41,17 @@ export class ModelService {
     for (const message of messages) this.receive(message)
   }
 
-  receive({ sender, lane = 'inbox', type = 'request' }: ModelMessage): Message {
+  receive({ sender, lane = 'inbox', type = 'request', authority = 'x' }: ModelMessage): Message {
     const cursor = this.events.length + 1
-    const envelope = { id: `message-${cursor}`, from: `${sender}@x`, to: 'me@x', type, ts: '', body: cursor, sig: '' }
+    const envelope = {
+      id: `message-${cursor}`,
+      from: `${sender}@${authority}`,
+      to: 'me@x',
+      type,
+      ts: '',
+      body: cursor,
+      sig: '',
+    }
     const message = { envelope, lane, created_at: 0, expires_at: 0, acked: false, upvotes: 0 }
     this.events.push({ cursor, kind: lane, message })
     return message
@@ -75,7 +85,8 @@ export class ModelService {
       get: (key) => this.store.get(key),
       set: (key, value) => effect(() => this.store.set(key, value)),
       delete: (key) => effect(() => this.store.delete(key)),
-      keys: (prefix) => this.store.keys(prefix),
+      // A store promises no order.
+      keys: async (prefix) => (await this.store.keys(prefix)).toReversed(),
     }
     const deps: ConsumerDeps = {
       stream: (options) => this.#stream(options, async () => (left <= 0 ? never : undefined)),
@@ -92,6 +103,7 @@ export class ModelService {
       acceptReplies: (who) => effect(() => this.#call(() => void this.accepted.add(who))),
       sealFor: () => true,
       answerId: (id) => `answer-to-${id}`,
+      lineOf: async (who) => String(who.split('@')[0]),
       owner: async () => ({ agentId: 'me', authority: 'x' }),
       sleep: () => new Promise((resolve) => setTimeout(resolve, this.sleepMs)),
       random: () => 0,
@@ -118,14 +130,14 @@ export class ModelService {
   }
 
   /** Every envelope is another one, even of the same draft, as time goes on. */
-  #compose(draft: { id: string; to: string; body: Envelope; replyTo: string }): Envelope {
+  #compose(draft: { id: string; to: string; type: Envelope['type']; body: Envelope; replyTo: string }): Envelope {
     this.#composed += 1
-    const { id, to, body, replyTo } = draft
+    const { id, to, type, body, replyTo } = draft
     return {
       id,
       from: 'me@x',
       to,
-      type: 'response',
+      type,
       ts: String(this.#composed),
       reply_to: replyTo,
       body: body as never,

@@ -7,7 +7,7 @@ const MAX_DELAY_MS = 60_000
 /** Only the recipient can end a pending request, so the service is not asked every minute. */
 const MAX_PENDING_MS = 600_000
 /** A longer `Retry-After` is not obeyed: a limit can be raised before the day ends, and a false header must not stop the agent. */
-const MAX_ASKED_MS = 3_600_000
+const MAX_ASKED_MS = 600_000
 /** The agent can do nothing any more, with this message or another. */
 const FATAL_CODES: readonly string[] = [
   'signer_revoked',

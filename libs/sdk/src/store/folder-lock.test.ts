@@ -1,6 +1,9 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { lockFolder } from './folder-lock.ts'
 
@@ -32,6 +35,31 @@ test.each([
   }
   expect(readdirSync(folder)).toEqual([])
 })
+
+test.runIf(process.platform === 'linux')(
+  'a lock of a killed process is void before its parent has noticed',
+  async () => {
+    // The shell becomes a program that never takes the exit code of its child.
+    const script = 'sleep 60 & echo $!; exec sleep 61'
+    const parent = spawn('sh', ['-c', script], { stdio: ['ignore', 'pipe', 'ignore'] })
+    const procOf = (pid: unknown, file: string) => readFileSync(`/proc/${pid}/${file}`, 'utf8')
+    try {
+      const [text] = (await once(parent.stdout, 'data')) as [Buffer]
+      const child = Number(text.toString())
+      while (procOf(parent.pid, 'comm') !== 'sleep\n') await setTimeout(10)
+      process.kill(child, 'SIGKILL')
+      const stat = () => procOf(child, 'stat').split(' ')
+      while (stat()[2] !== 'Z') await setTimeout(10)
+      const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+      mkdirSync(join(folder, 'locked'))
+      writeFileSync(join(folder, 'locked/holder'), `${child} ${boot} ${stat()[21]}\n`)
+      lockFolder(folder)[Symbol.dispose]()
+    } finally {
+      parent.kill('SIGKILL')
+      await once(parent, 'exit')
+    }
+  },
+)
 
 test('the error for a folder that is not writable is one sentence', () => {
   writeFileSync(join(folder, 'file'), '')

@@ -96,8 +96,10 @@ function isAlive(pid: number, start: string): boolean {
 function startOf(pid: number): string {
   const stat = read(`/proc/${pid}/stat`)
   const boot = read('/proc/sys/kernel/random/boot_id')?.trim()
-  // The program name, in brackets, may contain anything. The start time is the 20th field after it.
-  const started = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
+  // The program name, in brackets, may contain anything. The state is the first field after it, the start time the 20th.
+  const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? []
+  // A killed process stays as a zombie until its parent has taken its exit code.
+  const started = fields[0] === 'Z' ? undefined : fields[19]
   return started === undefined || boot === undefined ? '' : `${boot} ${started}`
 }
 
