@@ -19,6 +19,8 @@ import type { ServerLimits } from './server-limits.ts'
 
 /** A request must have fewer headers than this (pipeline.ts). */
 export const MAX_HEADERS = 128
+/** Of one event. Node's own pipeline of a stream adds six, and Node warns beyond ten. */
+const MAX_LISTENERS = 20
 
 export interface ConnectionGuards {
   readonly clients: Clients
@@ -72,6 +74,7 @@ function handleRequests(
     const connection = connectionOf(socket)
     connection.heads += 1
     connection.open.add(response)
+    response.setMaxListeners(MAX_LISTENERS)
     room.touch(socket)
     bodies.begin(request)
     response.once('close', () => {
