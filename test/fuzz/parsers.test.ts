@@ -3,7 +3,7 @@
  * accepted input means what it says.
  */
 import { isMessageId } from '@svc/contracts/ids.ts'
-import { parseAddress } from '@svc/envelope/address.ts'
+import { parseAddress, parseSender } from '@svc/envelope/address.ts'
 import { parseDateTime } from '@svc/envelope/date-time.ts'
 import { EnvelopeError, readEnvelope } from '@svc/envelope/envelope.ts'
 import { parseIJson } from '@svc/envelope/i-json.ts'
@@ -191,7 +191,10 @@ describe('spec 2.4, 2.7, 6.1: envelopes', () => {
   const base64Of = (length: number) => fc.uint8Array({ minLength: length, maxLength: length }).map(encodeBase64)
   const head = {
     id: fc.stringMatching(/^[A-Za-z0-9_-]{8,80}$/),
-    from: fc.uint8Array({ minLength: 32, maxLength: 32 }).map((seed) => createKeyPair(seed).agentId),
+    from: fc.oneof(
+      fc.uint8Array({ minLength: 32, maxLength: 32 }).map((seed) => createKeyPair(seed).agentId),
+      fc.constantFrom('alice@127.0.0.1:8080', 'alice@messages.example'),
+    ),
     to: fc.constantFrom('bob@127.0.0.1:8080', 'board:00000000000000000000'),
     type: fc.constantFrom('request', 'response', 'event', 'error'),
     ts: fc
@@ -230,7 +233,7 @@ describe('spec 2.4, 2.7, 6.1: envelopes', () => {
       fc.property(fc.oneof(signed, sealed), (envelope) => {
         expect(readEnvelope(envelope)).toMatchObject({
           id: envelope.id,
-          from: envelope.from,
+          from: parseSender(envelope.from),
           sealed: 'body_enc' in envelope,
         })
       }),
