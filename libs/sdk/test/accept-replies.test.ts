@@ -39,6 +39,15 @@ test.each([
   expect((await alice.budget()).used_units - used_units).toBe(before === 'none' ? 1 : 0)
 })
 
+test('somebody who is blocked while the acceptance is on its way stays blocked', async () => {
+  await using service = await startFakeService()
+  const [alice] = await registered(service, 'alice', 'bob')
+  const accepted = alice.acceptReplies('bob')
+  await Promise.all([accepted, alice.setContact('bob', 'blocked')])
+  expect(await collect(alice.contacts())).toMatchObject([{ state: 'blocked' }])
+  expect(await alice.acceptReplies('bob')).toBe('blocked')
+})
+
 test('the state is found among many contacts with one request', async () => {
   await using service = await startFakeService()
   const names = Array.from({ length: 20 }, (_, n) => `agent-${n}`)

@@ -181,6 +181,14 @@ describe('with a key', () => {
     expect(new Set(sends().slice(0, 2))).toHaveProperty('size', 1)
   })
 
+  test('the same request made twice at the same time is sent once, and both calls get the answer', async () => {
+    void answering()
+    const ask = () => alice.request('bob', { order: 17 }, { key: 'order 17', seal: false })
+    const [one, two] = await Promise.all([ask(), ask()])
+    expect([one.body, two.id]).toEqual([{ echo: { order: 17 } }, one.id])
+    expect(await collect(bob.inbox({ lane: 'requests' }))).toHaveLength(1)
+  })
+
   test('a request that was never accepted and is too old by then is signed anew under its id', async () => {
     const store = createMemoryStore()
     service.meet('POST /v2/messages', ...Array.from({ length: 6 }, () => ({ kind: 'cut' }) as const))

@@ -28,6 +28,7 @@ export class Acceptances {
   readonly #store: Store | undefined
   /** Accepted as far as this process knows, so that not every message asks for the state of its recipient. */
   readonly #accepted = new Set<string>()
+  readonly #turns = new Map<string, Promise<unknown>>()
 
   constructor(calls: Calls, store: Store | undefined) {
     this.#calls = calls
@@ -35,7 +36,36 @@ export class Acceptances {
   }
 
   /** Accepts an agent that has no state. Never changes a block. */
-  async accept(agentId: string, { afresh = false, ...options }: AcceptOptions): Promise<Acceptance> {
+  accept(agentId: string, options: AcceptOptions): Promise<Acceptance> {
+    return this.#inTurn(agentId, () => this.#accept(agentId, options))
+  }
+
+  /** Sets a state that somebody asked for. */
+  set(agentId: string, state: ContactState, options: CallOptions): Promise<Contact> {
+    return this.#inTurn(agentId, async () => {
+      this.#accepted.delete(agentId)
+      const contact = await this.#calls.put(agentId, state, options)
+      await this.#store?.delete(MARK + agentId)
+      return contact
+    })
+  }
+
+  /** Calls for one agent run one after the other. Otherwise an acceptance that began before a block could undo it. */
+  async #inTurn<T>(agentId: string, call: () => Promise<T>): Promise<T> {
+    const before = this.#turns.get(agentId)
+    const turn = (async () => {
+      await before?.catch(() => undefined)
+      return call()
+    })()
+    this.#turns.set(agentId, turn)
+    try {
+      return await turn
+    } finally {
+      if (this.#turns.get(agentId) === turn) this.#turns.delete(agentId)
+    }
+  }
+
+  async #accept(agentId: string, { afresh = false, ...options }: AcceptOptions): Promise<Acceptance> {
     if (this.#accepted.has(agentId) && !afresh) return 'already'
     const state = await this.#stateOf(agentId, options)
     if (state === 'blocked') return 'blocked'
@@ -46,14 +76,6 @@ export class Acceptances {
     }
     this.#accepted.add(agentId)
     return state === undefined ? 'accepted' : 'already'
-  }
-
-  /** Sets a state that somebody asked for. */
-  async set(agentId: string, state: ContactState, options: CallOptions): Promise<Contact> {
-    this.#accepted.delete(agentId)
-    const contact = await this.#calls.put(agentId, state, options)
-    await this.#store?.delete(MARK + agentId)
-    return contact
   }
 
   /** The ids of the contacts that the client accepted by itself and that are still accepted. */

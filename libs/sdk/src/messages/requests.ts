@@ -193,7 +193,8 @@ interface WatchDeps {
 /** One stream for all requests of a client that wait, since an agent may have only two. It is open only while one waits. */
 export class AnswerWatch {
   readonly #deps: WatchDeps
-  readonly #waiting = new Map<string, Waiting>()
+  /** By id. The same request can be made twice at the same time. */
+  readonly #waiting = new Map<string, Set<Waiting>>()
   #open: { cursor: number; readonly stop: AbortController } | undefined
 
   constructor(deps: WatchDeps) {
@@ -207,12 +208,18 @@ export class AnswerWatch {
 
   /** Resolves with the first message that names the request in `reply_to` and that `check` takes. */
   wait(id: string, cursor: number, signal: AbortSignal, check: Waiting['check']): Promise<Received> {
+    const all = this.#waiting.get(id) ?? new Set()
+    this.#waiting.set(id, all)
+    let forget = (): unknown => undefined
     const answer = new Promise<Received>((resolve, reject) => {
-      this.#waiting.set(id, { check, resolve, reject })
+      const waiting = { check, resolve, reject }
+      all.add(waiting)
+      forget = () => all.delete(waiting)
     })
     if (this.#open === undefined) void this.#follow(cursor)
     return untilAborted(answer, signal).finally(() => {
-      this.#waiting.delete(id)
+      forget()
+      if (all.size === 0) this.#waiting.delete(id)
       if (this.#waiting.size === 0) this.#open?.stop.abort()
     })
   }
@@ -230,7 +237,8 @@ export class AnswerWatch {
     } catch (error) {
       this.#open = undefined
       // A request that began while the stream was closing needs another one.
-      if (!open.stop.signal.aborted) for (const { reject } of this.#waiting.values()) reject(error)
+      if (!open.stop.signal.aborted)
+        for (const all of this.#waiting.values()) for (const { reject } of all) reject(error)
       else if (this.#waiting.size > 0) void this.#follow(open.cursor)
     }
   }
@@ -260,13 +268,13 @@ export class AnswerWatch {
   }
 
   async #meet({ message }: Event): Promise<void> {
-    const waiting = this.#waiting.get(message.envelope.reply_to ?? '')
-    if (waiting === undefined) return
-    try {
-      const answer = await waiting.check(message)
-      if (answer !== undefined) waiting.resolve(answer)
-    } catch (error) {
-      waiting.reject(error)
+    for (const { check, resolve, reject } of this.#waiting.get(message.envelope.reply_to ?? '') ?? []) {
+      try {
+        const answer = await check(message)
+        if (answer !== undefined) resolve(answer)
+      } catch (error) {
+        reject(error)
+      }
     }
   }
 }
