@@ -145,7 +145,7 @@ export function touchFile(path: string): boolean {
  * @returns false if another process was first.
  * @throws StateError.
  */
-export function removeIfStill(path: string, content: string): boolean {
+function removeIfStill(path: string, content: string): boolean {
   // Most late processes stop here. A process that continues moves a newer file away for a moment, and a third process could
   // create the file meanwhile.
   if (readIfThere(path)?.toString('utf8') !== content) return false

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { StateError } from '../startup/start-error.ts'
-import { createFile, readIfThere, removeIfStill, touchFile, writtenAtMs } from '../store/files.ts'
+import { createFile, readIfThere, replaceFile, touchFile, writtenAtMs } from '../store/files.ts'
 
 /**
  * Decides which process of a state folder holds the stream, or has the turn to spend. A stalled holder learns only at its
@@ -25,14 +25,14 @@ export function createLease(path: string, stuckMs = STALE_MS): Lease {
   const mark = `${process.pid} ${randomBytes(12).toString('hex')}`
   const holder = (): string => readIfThere(path)?.toString('utf8') ?? ''
   const isOwn = (): boolean => holder() === mark
+  const ageMs = (file: string): number => Date.now() - (writtenAtMs(file) ?? 0)
   const lease: Lease = {
     take() {
       if (createFile(path, mark)) return true
       const found = holder()
       if (found === mark) return touchFile(path)
-      const ageMs = Date.now() - (writtenAtMs(path) ?? 0)
-      const isStale = ageMs > stuckMs || (ageMs > STALE_MS && isGone(Number(found.split(' ')[0])))
-      return isStale && removeIfStill(path, found) && createFile(path, mark)
+      const isStale = ageMs(path) > stuckMs || (ageMs(path) > STALE_MS && isGone(Number(found.split(' ')[0])))
+      return isStale && takeOver(found)
     },
     renew() {
       try {
@@ -51,6 +51,23 @@ export function createLease(path: string, stuckMs = STALE_MS): Lease {
     },
   }
   return lease
+
+  /** One process at a time looks again and replaces the file, so that none replaces the file of another that was faster. */
+  function takeOver(found: string): boolean {
+    const turn = `${path}.takeover`
+    if (!createFile(turn, mark)) {
+      // Left by a process that was killed meanwhile.
+      if (ageMs(turn) > STALE_MS) rmSync(turn, { force: true })
+      return false
+    }
+    try {
+      if (holder() !== found) return false
+      replaceFile(path, mark)
+      return true
+    } finally {
+      rmSync(turn, { force: true })
+    }
+  }
 }
 
 function isGone(pid: number): boolean {
