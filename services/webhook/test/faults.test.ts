@@ -5,8 +5,8 @@ import { startTcpProxy } from '@svc/test/support/stand-ins/tcp-proxy.ts'
 import { describe, expect, test } from 'vitest'
 import { type Harness, newAgent, SECRET, startHarness } from './harness.ts'
 
-/** Attempts and leases of dead processes end soon. */
-const CONFIG = { attemptSeconds: 1, leaseSeconds: 1.5, backoff: [0, 0.1, 0.1, 0.1, 0.1] }
+/** Leases of dead processes end soon, but on a busy machine an attempt does not time out. */
+const CONFIG = { attemptSeconds: 4, leaseSeconds: 5, backoff: [0, 0.1, 0.1, 0.1, 0.1] }
 const PLACES = [
   'webhook.ingested',
   'webhook.claimed',
@@ -16,7 +16,7 @@ const PLACES = [
   'webhook.finished',
 ]
 const EVENTS = 6
-const RECOVERY = { timeoutMs: 40_000 }
+const RECOVERY = { timeoutMs: 60_000 }
 /** For tests without a kill: attempts end when the test lets them, and are not repeated. */
 const HELD = { attemptSeconds: 10, leaseSeconds: 15 }
 
@@ -68,7 +68,6 @@ describe('spec 10.4, 10.7: delivery is at least once, whichever process is kille
         expect(h.receiver.maxInFlight(path)).toBeLessThanOrEqual(2)
       }
     },
-    90_000,
   )
 })
 
@@ -97,7 +96,6 @@ describe('spec 10.1: never after a change of configuration', () => {
       expect(endpoints.map(({ path }) => h.receiver.at(path).length)).toEqual(sent)
       expect(idsAt(h, '/new').every((id) => id.startsWith('msg-after-'))).toBe(true)
     },
-    90_000,
   )
 })
 
@@ -116,7 +114,6 @@ describe('ADR 21: a process killed between any two steps of a PUT', () => {
       expect(units).toBe(place === 'charging.webhook.reserved' ? 0 : 1)
       await eventually(() => h.budget.held === 0 && h.budget.usedBy(agent_id) === units, RECOVERY)
     },
-    60_000,
   )
 })
 
@@ -135,13 +132,11 @@ describe('deliveries continue after an outage, and metrics show the backlog', ()
     await h.accept(agent, 3, { messageId: 'msg-nats-3' })
     await eventually(() => idsAt(h, '/nats').includes('msg-nats-3'), RECOVERY)
     expect(idsAt(h, '/nats').toSorted()).toEqual(['msg-nats-1', 'msg-nats-2', 'msg-nats-3'])
-  }, 200_000)
+  })
 
   test('Postgres down in the middle of a delivery: when the lease has expired, the delivery is repeated with the same id, and no attempt is lost', async () => {
     await using proxy = await startTcpProxy()
-    // Enough time to release the held request, but not to wait long.
-    const config = { ...CONFIG, attemptSeconds: 4, leaseSeconds: 5 }
-    await using h = await startHarness({ replicas: 1, config, databaseUrl: (url) => proxy.through(url) })
+    await using h = await startHarness({ replicas: 1, config: CONFIG, databaseUrl: (url) => proxy.through(url) })
     const agent = newAgent()
     const held: (() => void)[] = []
     h.receiver.answer('/held', (_request, response) => void held.push(() => response.writeHead(204).end()))
@@ -158,7 +153,7 @@ describe('deliveries continue after an outage, and metrics show the backlog', ()
     expect(new Set(deliveries).size).toBe(2)
     expect(await h.state(agent)).toMatchObject({ pending: 0, failed: 0 })
     expect((await jobsOf(h, agent)).map(({ attempts }) => attempts)).toEqual([1, 1])
-  }, 60_000)
+  })
 
   test('NATS down in the middle of a delivery: the delivery ends normally, and a repeated event makes no second delivery', async () => {
     await using h = await startHarness({ replicas: 1, config: { ...CONFIG, ...HELD } })
@@ -177,7 +172,7 @@ describe('deliveries continue after an outage, and metrics show the backlog', ()
     await h.acceptAll([event, { agentId: agent, cursor: 2, messageId: 'msg-next' }])
     await eventually(() => idsAt(h, '/held').includes('msg-next'), RECOVERY)
     expect(idsAt(h, '/held')).toEqual(['msg-held', 'msg-next'])
-  }, 60_000)
+  })
 
   test('the metrics show the oldest due job, the lag of the consumer and the requests under way', async () => {
     await using h = await startHarness({ replicas: 1 })
@@ -190,7 +185,7 @@ describe('deliveries continue after an outage, and metrics show the backlog', ()
     await eventually(async () => {
       expect(await h.call(measureWebhooks, {})).toEqual({ oldest_due_seconds: 0, consumer_lag: 0, in_flight: 2 })
     })
-  }, 60_000)
+  })
 
   test('SIGTERM: deliveries under way end, and the process ends with code 0', async () => {
     await using h = await startHarness({ replicas: 0, config: { ...CONFIG, ...HELD } })
@@ -207,7 +202,7 @@ describe('deliveries continue after an outage, and metrics show the backlog', ()
     await h.start()
     expect(await h.state(agent)).toMatchObject({ pending: 0, failed: 0 })
     expect(h.receiver.at('/held')).toHaveLength(1)
-  }, 60_000)
+  })
 })
 
 async function jobsOf(h: Harness, agentId: string): Promise<{ attempts: number; ended: boolean }[]> {

@@ -6,7 +6,7 @@ import { purgeJobs } from '../src/store/jobs.ts'
 import { type Harness, newAgent, silent, startHarness } from './harness.ts'
 
 const OFTEN = { reconcileSeconds: 0.1 }
-const RECOVERY = { timeoutMs: 30_000 }
+const RECOVERY = { timeoutMs: 60_000 }
 
 function idsAt(h: Harness, path: string): string[] {
   return h.receiver.at(path).map(({ headers }) => String(headers['x-svc-message-id']))
