@@ -36,7 +36,9 @@ describe('send', () => {
   test.each([
     ['send alice', { terminal: true }, 'no text: svc send <to> <text>'],
     ['send alice text --json-body 1', {}, 'use either a text or --json-body'],
-    ['send alice --json-body {', {}, 'not JSON'],
+    ['send alice --json-body {', {}, '--json-body: the body is not I-JSON: not JSON'],
+    ['send alice --json-body {"id":1000000000000000000000001}', {}, 'body.id is an integer of more than 53 bits'],
+    ['send alice --json-body -', { stdin: '{"a":1,"a":2}' }, 'not I-JSON'],
     ['send alice text --ttl -1', {}, '--ttl'],
     ['send alice text --type shout', {}, '--type'],
     ['send alice text --seal-for ed25519:00', {}, 'public key'],

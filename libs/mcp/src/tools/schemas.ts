@@ -2,7 +2,8 @@ import { type Static, type TSchema, type TString, Type } from '@sinclair/typebox
 import * as ids from '@svc/contracts/ids.ts'
 import { BoardVisibility, EnvelopeType, Lane, PostingMode } from '@svc/contracts/resources.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
-import { FENCED_LINE } from '../output/fence.ts'
+import { parseBody } from '@svc/sdk/messages/body.ts'
+import { FENCED_LINE, quoted } from '../output/fence.ts'
 import { ToolError } from '../output/tool-error.ts'
 
 /**
@@ -78,9 +79,12 @@ export const BodyFields = {
 export function bodyOf({ body, json = false }: { body: string; json?: boolean | undefined }): JsonValue {
   if (!json) return body
   try {
-    return JSON.parse(body) as JsonValue
-  } catch {
-    throw new ToolError('invalid_json', 'body is not JSON. To send text, leave json out. Nothing was sent.')
+    return parseBody(body)
+  } catch (error) {
+    throw new ToolError(
+      'invalid_json',
+      `${quoted((error as Error).message)}. To send text, leave json out. Nothing was sent.`,
+    )
   }
 }
 

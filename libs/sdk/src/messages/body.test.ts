@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { jsonBody } from './body.ts'
+import { jsonBody, parseBody } from './body.ts'
 
 const cyclic: { self?: unknown } = {}
 cyclic.self = cyclic
@@ -31,11 +31,29 @@ test.each<[string, unknown, string]>([
   ['toJSON that gives NaN', { x: { toJSON: () => Number.NaN } }, 'body.x is NaN'],
   ['an invalid date', { at: new Date(Number.NaN) }, 'body.at is an invalid date'],
   ['an object that contains itself', cyclic, 'or contains itself'],
-  ['65 levels', JSON.parse(`${'['.repeat(65)}${']'.repeat(65)}`), 'nested more than 64 levels'],
+  ['64 levels', JSON.parse(`${'['.repeat(64)}${']'.repeat(64)}`), 'nested more than 63 levels'],
+  ['a Buffer', { bytes: Buffer.from('hi') }, 'body.bytes is a Uint8Array'],
 ])('spec 2.5: a body with %s is refused, with the path of the member', (_, body, message) => {
   expect(() => jsonBody(body)).toThrow(TypeError)
   expect(() => jsonBody(body)).toThrow(message)
 })
+
+test.each([
+  ['{"a":[{"id":1000000000000000000000001}]}', 'body.a[0].id is an integer of more than 53 bits'],
+  ['-123456789012345678901234567890', 'body is an integer of more than 53 bits'],
+  ['{"id":9007199254740993}', 'body.id is an integer of more than 53 bits'],
+  ['{"a":1,"a":2}', 'the body is not I-JSON: '],
+  ['{"a":1', 'the body is not I-JSON: '],
+  ['1e400', 'the body is not I-JSON: '],
+])('spec 2.5: the JSON text %s is refused', (text, message) => {
+  expect(() => parseBody(text)).toThrow(TypeError)
+  expect(() => parseBody(text)).toThrow(message)
+})
+
+test.each(['{"a":[1,-2.5,1e300,9007199254740991,"1000000000000000000000001"]}', '"text"', 'null'])(
+  'the JSON text %s is read as JSON.parse reads it',
+  (text) => expect(parseBody(text)).toEqual(JSON.parse(text)),
+)
 
 test.each<[unknown, string]>([
   [[undefined], 'body[0] is undefined: JSON cannot carry it'],
@@ -44,7 +62,7 @@ test.each<[unknown, string]>([
   [new Array(1), 'body[0] is missing from a sparse array'],
   [JSON.parse('{"__proto__":1}'), 'body.__proto__ is not allowed as a name'],
   [[new Date(Number.NaN)], 'body[0] is an invalid date'],
-  [cyclic, `body${'.self'.repeat(64)} is nested more than 64 levels deep, or contains itself`],
+  [cyclic, `body${'.self'.repeat(63)} is nested more than 63 levels deep, or contains itself`],
 ])('the message says what is true of %j', (body, message) => {
   expect(() => jsonBody(body)).toThrow(new TypeError(message))
 })
@@ -62,7 +80,7 @@ test.each<[string, unknown, unknown]>([
   ['an object without a prototype', Object.assign(Object.create(null), { a: 1 }), { a: 1 }],
   ['minus zero, as zero', [-0], [0]],
   ['a large number with an exponent', 1e300, 1e300],
-  ['64 levels', JSON.parse(`${'['.repeat(64)}${']'.repeat(64)}`), JSON.parse(`${'['.repeat(64)}${']'.repeat(64)}`)],
+  ['63 levels', JSON.parse(`${'['.repeat(63)}${']'.repeat(63)}`), JSON.parse(`${'['.repeat(63)}${']'.repeat(63)}`)],
 ])('%s is carried', (_, body, expected) => {
   expect(jsonBody(body)).toEqual(expected)
 })

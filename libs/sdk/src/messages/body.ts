@@ -1,10 +1,12 @@
 import { parseIJson } from '@svc/envelope/i-json.ts'
 import type { JsonObject, JsonValue } from '@svc/envelope/json-value.ts'
 
-/** As many levels as an envelope may have (spec 2.5). */
-const DEPTH_MAX = 64
+/** An envelope may have 64 levels (spec 2.5), and is one itself. */
+const DEPTH_MAX = 63
 /** JSON writes larger numbers with an exponent, which no reader takes for an exact integer. */
 const EXPONENT_FROM = 1e21
+const INTEGER = /^-?\d+$/
+const TOO_MANY_BITS = 'is an integer of more than 53 bits, whose last digits may be wrong: send it as text'
 const NOT_JSON = ': JSON cannot carry it'
 const PLAIN_NAME = /^[A-Za-z_$][\w$]*$/
 
@@ -24,6 +26,25 @@ export function jsonBody(body: unknown): JsonValue {
   }
 }
 
+/**
+ * The body in a JSON text. Unlike `JSON.parse`, this refuses duplicate members, and integers whose last digits would change.
+ * @throws TypeError that says what is wrong with the text, e.g. `body.id is an integer of more than 53 bits`.
+ */
+export function parseBody(text: string): JsonValue {
+  try {
+    parseIJson(encoder.encode(text))
+  } catch (cause) {
+    throw new TypeError(`the body is not I-JSON: ${(cause as Error).message}`, { cause })
+  }
+  return jsonBody(JSON.parse(text, asWritten))
+}
+
+/** An integer that a number cannot hold becomes a bigint, which `jsonBody` refuses. An old browser gives no source. */
+function asWritten(_key: string, value: unknown, context?: { source?: string }): unknown {
+  const source = typeof value === 'number' ? context?.source : undefined
+  return source === undefined || Number.isSafeInteger(value) || !INTEGER.test(source) ? value : BigInt(source)
+}
+
 /** @param key the member's name, which `toJSON` gets. */
 function copy(given: unknown, key: string, path: string, depth: number): JsonValue {
   const value = converted(given, key, path)
@@ -38,6 +59,8 @@ function copy(given: unknown, key: string, path: string, depth: number): JsonVal
       if (value === null) return null
       if (depth === DEPTH_MAX) return refuse(path, `is nested more than ${DEPTH_MAX} levels deep, or contains itself`)
       return Array.isArray(value) ? copyArray(value, path, depth + 1) : copyObject(value, path, depth + 1)
+    case 'bigint':
+      return refuse(path, Number.isSafeInteger(Number(value)) ? `is a bigint${NOT_JSON}` : TOO_MANY_BITS)
     default:
       return refuse(path, `${value === undefined ? 'is undefined' : `is a ${typeof value}`}${NOT_JSON}`)
   }
@@ -47,6 +70,8 @@ function copy(given: unknown, key: string, path: string, depth: number): JsonVal
 function converted(value: unknown, key: string, path: string): unknown {
   if (typeof value !== 'object' || value === null || !('toJSON' in value) || typeof value.toJSON !== 'function')
     return value
+  // A Buffer of Node has a toJSON, which makes an object of it.
+  if (ArrayBuffer.isView(value)) return value
   if (value instanceof Date && Number.isNaN(value.getTime())) return refuse(path, 'is an invalid date')
   const json: unknown = value.toJSON(key)
   return json === undefined ? refuse(path, `has a toJSON that gives undefined${NOT_JSON}`) : json
@@ -55,7 +80,7 @@ function converted(value: unknown, key: string, path: string): unknown {
 function finite(value: number, path: string): number {
   if (!Number.isFinite(value)) return refuse(path, `is ${value}${NOT_JSON}`)
   if (Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(value) < EXPONENT_FROM)
-    return refuse(path, 'is an integer of more than 53 bits, whose last digits may be wrong: send it as text')
+    return refuse(path, TOO_MANY_BITS)
   return value
 }
 

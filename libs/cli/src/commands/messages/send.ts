@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Envelope, SendResult } from '@svc/contracts/resources.ts'
+import type { JsonValue } from '@svc/envelope/json-value.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import type { Acceptance } from '@svc/sdk/contacts/acceptances.ts'
+import { parseBody } from '@svc/sdk/messages/body.ts'
 import { type Command, Option } from 'commander'
 import { nameOrId, recipient, wholeNumber } from '../../arguments.ts'
 import { type Context, contextOf, type GlobalOptions } from '../../context.ts'
@@ -136,7 +138,7 @@ export function addPost(program: Command, io: Io): void {
 async function readBody(io: Io, text: string | undefined, json: string | undefined): Promise<unknown> {
   if (json !== undefined) {
     if (text !== undefined) throw new UsageError('use either a text or --json-body, not both')
-    return parseJson(json === STDIN ? await readStdin(io) : json, '--json-body')
+    return bodyIn(json === STDIN ? await readStdin(io) : json)
   }
   if (text !== undefined && text !== STDIN) return text
   if (text === undefined && io.stdin.isTTY === true) throw new UsageError('no text: svc send <to> <text>')
@@ -189,6 +191,14 @@ function describe({ msg_id, lane, duplicate }: SendResult): string {
   const what = duplicate ? 'accepted before' : 'accepted'
   const where = lane === 'requests' ? 'a request until the recipient accepts you as a contact' : lane
   return `${what}: ${msg_id} (${where})`
+}
+
+function bodyIn(text: string): JsonValue {
+  try {
+    return parseBody(text)
+  } catch (cause) {
+    throw new UsageError(`--json-body: ${(cause as Error).message}`, { cause })
+  }
 }
 
 function parseJson(text: string, what: string): unknown {

@@ -20,6 +20,7 @@ test.each([
   [`bob@${AUTHORITY}`, { kind: 'agent', name: 'bob' }],
   ['bob@MESSAGES.EXAMPLE', { kind: 'agent', name: 'bob' }],
   ['bob@elsewhere.example', undefined],
+  [`bob@${AUTHORITY}@elsewhere.example`, undefined],
   [bob.agentId, undefined],
   [`board:${BOARD}`, { kind: 'board', id: BOARD }],
   ['board:short', undefined],

@@ -1,6 +1,7 @@
 import type { SendResult } from '@svc/contracts/resources.ts'
 import { isName, isSameAuthority, parseAddress } from '@svc/envelope/address.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
+import { parseBody } from '@svc/sdk/messages/body.ts'
 import type { Workspace } from '../agent/workspace.ts'
 import { nameFrom } from '../names.ts'
 import type { Draft } from './drafts.ts'
@@ -14,17 +15,17 @@ export function recipientOf(text: string, ownAuthority: string | undefined): Rec
   const to = text.trim()
   const address = parseAddress(to)
   if (address?.kind === 'board') return { kind: 'board', id: address.boardId }
-  const [typed = '', authority] = to.split('@')
+  const [typed = '', authority, ...more] = to.split('@')
   const name = nameFrom(typed)
   const isHere = authority === undefined || isSameAuthority(authority, ownAuthority ?? '')
-  return isName(name) && isHere ? { kind: 'agent', name } : undefined
+  return isName(name) && isHere && more.length === 0 ? { kind: 'agent', name } : undefined
 }
 
 /** The body that a draft describes. Undefined if it should be JSON and is not. */
 export function bodyOf({ text, isJson }: Pick<Draft, 'text' | 'isJson'>): JsonValue | undefined {
   if (!isJson) return text
   try {
-    return JSON.parse(text) as JsonValue
+    return parseBody(text)
   } catch {
     return undefined
   }
