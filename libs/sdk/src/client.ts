@@ -23,7 +23,7 @@ import type {
   Webhook,
   WebhookState,
 } from '@svc/contracts/resources.ts'
-import { isName } from '@svc/envelope/address.ts'
+import { isName, parseAddress } from '@svc/envelope/address.ts'
 import { agentIdOf, isAgentId } from '@svc/svc1/agent-id.ts'
 import { derivedId } from '@svc/svc1/derived-id.ts'
 import { formatPublicKey } from '@svc/svc1/public-key.ts'
@@ -355,7 +355,7 @@ export class AgentClient {
     const draft = { to, body: jsonBody(body), type: 'request' as const, ttl, threadId, replyTo }
     const sender = typeof seal === 'string' ? seal : to
     const deps = {
-      to: (call: CallOptions) => this.#addressOf(to, call.signal),
+      to: (call: CallOptions) => this.#addressFor(to, call.signal),
       body: draft.body,
       compose: (id: string | undefined, call: CallOptions) => this.compose({ ...draft, id }, { seal, ...call }),
       accept: async (call: CallOptions) => acceptReplies && this.acceptReplies(to, call),
@@ -381,7 +381,7 @@ export class AgentClient {
     if (draft.to.startsWith(BOARD_PREFIX) && seal === true)
       throw new TypeError('a board has no key: set `seal` to the public key of a reader')
     const body = jsonBody(draft.body)
-    const [address, from] = await Promise.all([this.#addressOf(draft.to, signal), this.address({ signal })])
+    const [address, from] = await Promise.all([this.#addressFor(draft.to, signal), this.address({ signal })])
     const sealFor =
       seal === false ? undefined : publicKeyOf(seal === true ? (await this.#recipient(address, signal)).pubkey : seal)
     return composeEnvelope(draft, { key, body, from, address, nowMs: this.#clock.nowMs(), sealFor })
@@ -712,6 +712,14 @@ export class AgentClient {
     return to.startsWith(BOARD_PREFIX) || to.includes('@') ? to : `${to}@${await this.authority({ signal })}`
   }
 
+  /** @throws ApiError as the service gives it, but here, so that it does not depend on which call comes first. */
+  async #addressFor(to: string, signal: AbortSignal | undefined): Promise<string> {
+    const address = await this.#addressOf(to, signal)
+    if (parseAddress(address) !== undefined) return address
+    const message = 'to must be <name>@<authority> or board:<board id>'
+    throw new ApiError({ status: 400, code: 'invalid_envelope', message })
+  }
+
   /** The key that verified a message, which is the one to seal the answer for. True looks it up. */
   #sealFor({ sender }: Received): string | true {
     const publicKey = sender && this.#people.findKey(sender.agentId)
@@ -721,7 +729,7 @@ export class AgentClient {
   /** @throws ApiError as the service gives it for such a recipient of a message, sealed or not. */
   async #recipient(who: string, signal: AbortSignal | undefined): Promise<KnownAgent> {
     try {
-      return await this.#people.resolve(who, signal)
+      return await this.#people.resolve(isAgentId(who) ? who : await this.#addressFor(who, signal), signal)
     } catch (error) {
       if (error instanceof ApiError && error.code === 'not_found') {
         const message = 'no active identity has this address'

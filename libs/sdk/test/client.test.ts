@@ -92,20 +92,36 @@ test('composing sends no request if name and authority are given, and the recipi
   expect(service.requests).toHaveLength(seen + 1)
 })
 
-test.each([
+test.each<[string, string, number]>([
   ['bobb', 'recipient_unavailable', 404],
   ['bob@elsewhere.example', 'recipient_not_local', 400],
-])('the mistyped recipient %s gives one error, sealed or not', async (to, code, status) => {
-  await using service = await startFakeService()
-  const [alice] = await registered(service, 'alice')
-  const errors = []
-  for (const seal of [false, true])
-    errors.push(await alice.send({ to, body: 1 }, { seal }).catch((error: ApiError) => error))
-  expect(errors).toMatchObject([
-    { name: 'ApiError', code, status },
-    { name: 'ApiError', code, status, message: (errors[0] as ApiError).message },
-  ])
-})
+  ...['Bob', 'bob ', 'ab', 'a/b', 'bob@', '', '.', '..', 'bob@127.0.0.1@x', '@', generateKey().agentId].map(
+    (to): [string, string, number] => [to, 'invalid_envelope', 400],
+  ),
+])(
+  'spec 6.2: the mistyped recipient %j gives one error, however it is sent, and costs nothing',
+  async (to, code, status) => {
+    await using service = await startFakeService()
+    const [alice] = await registered(service, 'alice')
+    const ways = [
+      alice.send({ to, body: 1 }),
+      alice.send({ to, body: 1 }, { seal: true }),
+      alice.send({ to, body: 1 }, { acceptReplies: true }),
+      alice.request(to, 1),
+    ]
+    const errors: ApiError[] = await Promise.all(
+      ways.map((way) =>
+        way.then(
+          () => expect.unreachable(),
+          (error) => error,
+        ),
+      ),
+    )
+    for (const { name, code: found, status: answered, message } of errors)
+      expect([name, found, answered, message]).toEqual(['ApiError', code, status, errors[0]?.message])
+    expect((await alice.budget()).used_units).toBe(0)
+  },
+)
 
 test('settings, contacts and the directory', async () => {
   await using service = await startFakeService()
