@@ -25,7 +25,8 @@ export function createLease(path: string, stuckMs = STALE_MS): Lease {
   const mark = `${process.pid} ${randomBytes(12).toString('hex')}`
   const holder = (): string => readIfThere(path)?.toString('utf8') ?? ''
   const isOwn = (): boolean => holder() === mark
-  const ageMs = (file: string): number => Date.now() - (writtenAtMs(file) ?? 0)
+  /** A file that is gone is not old: another process may create it at this moment. */
+  const ageMs = (file: string): number => Date.now() - (writtenAtMs(file) ?? Date.now())
   const lease: Lease = {
     take() {
       if (createFile(path, mark)) return true
@@ -52,7 +53,7 @@ export function createLease(path: string, stuckMs = STALE_MS): Lease {
   }
   return lease
 
-  /** One process at a time looks again and replaces the file, so that none replaces the file of another that was faster. */
+  /** Replaces the file of a stale holder. One process at a time looks again first, so that only the first one succeeds. */
   function takeOver(found: string): boolean {
     const turn = `${path}.takeover`
     if (!createFile(turn, mark)) {
