@@ -5,7 +5,7 @@ import { startTcpProxy } from '@svc/test/support/stand-ins/tcp-proxy.ts'
 import { describe, expect, test } from 'vitest'
 import { type Harness, newAgent, SECRET, startHarness } from './harness.ts'
 
-/** Short, so that the lease of a dead process ends soon, but long enough for an attempt on a busy machine. */
+/** The lease of a dead process ends soon. An attempt does not time out on a busy machine. */
 const CONFIG = { attemptSeconds: 4, leaseSeconds: 5, backoff: [0, 0.1, 0.1, 0.1, 0.1] }
 const PLACES = [
   'webhook.ingested',

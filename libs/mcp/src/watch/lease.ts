@@ -25,7 +25,7 @@ export function createLease(path: string, stuckMs = STALE_MS): Lease {
   const mark = `${process.pid} ${randomBytes(12).toString('hex')}`
   const holder = (): string => readIfThere(path)?.toString('utf8') ?? ''
   const isOwn = (): boolean => holder() === mark
-  /** A file that is gone is not old: another process may create it at this moment. */
+  /** Time since the last write. 0 if the file is gone, because another process may create it at this moment. */
   const ageMs = (file: string): number => Date.now() - (writtenAtMs(file) ?? Date.now())
   const lease: Lease = {
     take() {
@@ -53,11 +53,14 @@ export function createLease(path: string, stuckMs = STALE_MS): Lease {
   }
   return lease
 
-  /** Replaces the file of a stale holder. One process at a time looks again first, so that only the first one succeeds. */
+  /**
+   * Replaces the file of a stale holder. The file `.takeover` lets one process at a time check the holder again, so only the
+   * first one succeeds, unless a process stalls in here for longer than `STALE_MS`.
+   */
   function takeOver(found: string): boolean {
     const turn = `${path}.takeover`
     if (!createFile(turn, mark)) {
-      // Left by a process that was killed meanwhile.
+      // A process was killed in here, or stalls.
       if (ageMs(turn) > STALE_MS) rmSync(turn, { force: true })
       return false
     }

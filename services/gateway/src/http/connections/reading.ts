@@ -15,7 +15,7 @@ import type { ConnectionRoom } from './connection-limits.ts'
 export interface Reading {
   /** Stops reading a connection. The bytes that were already read are still parsed. */
   pause(socket: Socket): void
-  /** The end of the connection's last pause, by `performance.now()`. Infinity while it is paused, 0 if it never was. */
+  /** When the last pause of the connection ended, by `performance.now()`. Infinity during a pause, 0 if there was none. */
   resumedMs(socket: Socket): number
   /** Reads a paused connection again. */
   resume(socket: Socket): void
