@@ -5,7 +5,7 @@ import { startTcpProxy } from '@svc/test/support/stand-ins/tcp-proxy.ts'
 import { describe, expect, test } from 'vitest'
 import { type Harness, newAgent, SECRET, startHarness } from './harness.ts'
 
-/** Leases of dead processes end soon, but on a busy machine an attempt does not time out. */
+/** The lease of a dead process ends soon. An attempt does not time out on a busy machine. */
 const CONFIG = { attemptSeconds: 4, leaseSeconds: 5, backoff: [0, 0.1, 0.1, 0.1, 0.1] }
 const PLACES = [
   'webhook.ingested',

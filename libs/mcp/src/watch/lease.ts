@@ -25,7 +25,8 @@ export function createLease(path: string, stuckMs = STALE_MS): Lease {
   const mark = `${process.pid} ${randomBytes(12).toString('hex')}`
   const holder = (): string => readIfThere(path)?.toString('utf8') ?? ''
   const isOwn = (): boolean => holder() === mark
-  const ageMs = (file: string): number => Date.now() - (writtenAtMs(file) ?? 0)
+  /** Time since the last write. 0 if the file is gone, because another process may create it at this moment. */
+  const ageMs = (file: string): number => Date.now() - (writtenAtMs(file) ?? Date.now())
   const lease: Lease = {
     take() {
       if (createFile(path, mark)) return true
@@ -52,11 +53,14 @@ export function createLease(path: string, stuckMs = STALE_MS): Lease {
   }
   return lease
 
-  /** One process at a time looks again and replaces the file, so that none replaces the file of another that was faster. */
+  /**
+   * Replaces the file of a stale holder. The file `.takeover` lets one process at a time check the holder again, so only the
+   * first one succeeds, unless a process stalls in here for longer than `STALE_MS`.
+   */
   function takeOver(found: string): boolean {
     const turn = `${path}.takeover`
     if (!createFile(turn, mark)) {
-      // Left by a process that was killed meanwhile.
+      // A process was killed in here, or stalls.
       if (ageMs(turn) > STALE_MS) rmSync(turn, { force: true })
       return false
     }

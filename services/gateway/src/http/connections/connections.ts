@@ -122,8 +122,8 @@ function handleFaults(
 
   /**
    * Node checks its timers before it reads the sockets. So if this process stalled, a request may have arrived in time and lie
-   * unread. Check again after one turn of the event loop, and refuse the request only if it is still incomplete. While this
-   * process does not read the connection, the client's time does not pass.
+   * unread. Check again after one turn of the event loop, and refuse the request only if it is still incomplete. If this process
+   * has paused the connection, its client gets `headersTimeout` again after the pause.
    */
   function refuseIfLate(socket: Duplex, error: ParserError): void {
     const connection = connectionOf(socket)
@@ -131,7 +131,8 @@ function handleFaults(
     setImmediate(check)
 
     function check(): void {
-      const hasArrived = (connection.heads > headsBefore || wasBodyOpen) && !connection.hasOpenBody
+      const later = connection.heads - headsBefore - (wasBodyOpen ? 0 : 1)
+      const hasArrived = later > 0 || (later === 0 && !connection.hasOpenBody)
       if (hasArrived || socket.destroyed) return
       const readForMs = socket instanceof Socket ? performance.now() - reading.resumedMs(socket) : headersTimeout
       if (readForMs < headersTimeout) setTimeout(() => setImmediate(check), headersTimeout).unref()

@@ -15,7 +15,7 @@ import type { ConnectionRoom } from './connection-limits.ts'
 export interface Reading {
   /** Stops reading a connection. The bytes that were already read are still parsed. */
   pause(socket: Socket): void
-  /** When the connection was last read after a pause, in ms of `performance.now()`. Infinity while it is paused, 0 if it never was. */
+  /** When the last pause of the connection ended, by `performance.now()`. Infinity during a pause, 0 if there was none. */
   resumedMs(socket: Socket): number
   /** Reads a paused connection again. */
   resume(socket: Socket): void
@@ -33,20 +33,20 @@ interface ReadingOptions {
 
 export function createReading({ clients, room, turn }: ReadingOptions): Reading {
   const turns = createBulkTurns({ signed: 1, unsigned: 1 }, Number.POSITIVE_INFINITY)
-  const paused = new WeakSet<Socket>()
-  const resumed = new WeakMap<Socket, number>()
+  const resumedMs = new WeakMap<Socket, number>()
+  const isPaused = (socket: Socket): boolean => resumedMs.get(socket) === Number.POSITIVE_INFINITY
 
   const reading: Reading = {
     pause(socket) {
-      paused.add(socket)
+      resumedMs.set(socket, Number.POSITIVE_INFINITY)
       // Node resumes a connection when it has parsed a request, and reads on in the next tick. Microtasks run after that.
       queueMicrotask(() => {
-        if (paused.has(socket)) socket.pause()
+        if (isPaused(socket)) socket.pause()
       })
     },
-    resumedMs: (socket) => (paused.has(socket) ? Number.POSITIVE_INFINITY : (resumed.get(socket) ?? 0)),
+    resumedMs: (socket) => resumedMs.get(socket) ?? 0,
     resume(socket) {
-      if (paused.delete(socket)) resumed.set(socket, performance.now())
+      if (isPaused(socket)) resumedMs.set(socket, performance.now())
       if (!socket.destroyed && !connectionOf(socket).isBroken) socket.resume()
     },
     async resumeInTurn(socket) {
@@ -61,7 +61,7 @@ export function createReading({ clients, room, turn }: ReadingOptions): Reading 
     noteMuch(socket) {
       if (!turn.hasUsed(TURN_MS)) return
       for (const other of room.neighboursOf(socket)) {
-        if (paused.has(other)) continue
+        if (isPaused(other)) continue
         reading.pause(other)
         void reading.resumeInTurn(other)
       }
