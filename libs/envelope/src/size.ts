@@ -1,4 +1,6 @@
 import { LIMITS } from '@svc/contracts/limits.ts'
+import { base64ByteLength } from '@svc/svc1/base64.ts'
+import type { Envelope } from './envelope.ts'
 
 export interface PayloadSize {
   /** UTF-8 bytes of the body, or the decoded bytes of `body_enc`. */
@@ -38,7 +40,28 @@ export function textSize(text: string, start = 0, end = text.length): PayloadSiz
   return { bytes, characters }
 }
 
+/** The size of the payload that is limited and charged (spec 6.5). */
+export function payloadSize(envelope: Envelope): PayloadSize {
+  return 'body_enc' in envelope
+    ? { bytes: base64ByteLength(envelope.body_enc) ?? Number.POSITIVE_INFINITY, characters: undefined }
+    : bodySize(envelope.body)
+}
+
 /** Whether a payload is within the limits, which are inclusive. If not, it is 413 `message_too_large`. */
 export function fits({ bytes, characters }: PayloadSize, limits: SizeLimits): boolean {
   return bytes <= limits.bytes && (characters === undefined || characters <= limits.characters)
+}
+
+/** What `message_too_large` says: the size, and the limit. Undefined if the payload fits. An infinite size was not measured. */
+export function sizeFault(size: PayloadSize, isPost: boolean): string | undefined {
+  const [kind, limits] = isPost ? ['a post', POST_SIZE_LIMITS] : ['a direct message', DM_SIZE_LIMITS]
+  if (fits(size, limits)) return undefined
+  const { bytes, characters } = size
+  if (characters === undefined) {
+    return `body_enc has ${bytes} bytes when decoded; ${kind} that is sealed can have at most ${limits.bytes} bytes, of which the signature and the seal take about 120 bytes`
+  }
+  const measured = Number.isFinite(bytes)
+    ? `${characters} code points and ${bytes} bytes`
+    : `more than ${POST_SIZE_LIMITS.bytes} bytes`
+  return `the body has ${measured} of JSON; ${kind} can have at most ${limits.characters} code points and ${limits.bytes} bytes`
 }

@@ -5,6 +5,8 @@ import type { JsonObject, JsonValue } from '@svc/envelope/json-value.ts'
 const DEPTH_MAX = 63
 /** JSON writes larger numbers with an exponent, which no reader takes for an exact integer. */
 const EXPONENT_FROM = 1e21
+/** Characters of a path that is named. That of a cycle would have as many members as there may be levels. */
+const MAX_PATH = 80
 const INTEGER = /^-?\d+$/
 const TOO_MANY_BITS = 'is an integer of more than 53 bits, whose last digits may be wrong: send it as text'
 const NOT_JSON = ': JSON cannot carry it'
@@ -57,7 +59,8 @@ function copy(given: unknown, key: string, path: string, depth: number): JsonVal
       return value
     case 'object':
       if (value === null) return null
-      if (depth === DEPTH_MAX) return refuse(path, `is nested more than ${DEPTH_MAX} levels deep, or contains itself`)
+      if (depth === DEPTH_MAX)
+        return refuse(`${path.slice(0, MAX_PATH)}…`, `is nested more than ${DEPTH_MAX} levels deep, or contains itself`)
       return Array.isArray(value) ? copyArray(value, path, depth + 1) : copyObject(value, path, depth + 1)
     case 'bigint':
       return refuse(path, Number.isSafeInteger(Number(value)) ? `is a bigint${NOT_JSON}` : TOO_MANY_BITS)

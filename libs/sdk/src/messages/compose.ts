@@ -1,6 +1,9 @@
+import { parseAddress } from '@svc/envelope/address.ts'
 import type { Envelope, EnvelopeType, UnsignedEnvelope } from '@svc/envelope/envelope.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { signEnvelope } from '@svc/envelope/sign-envelope.ts'
+import { payloadSize, sizeFault } from '@svc/envelope/size.ts'
+import { ApiError } from '../errors.ts'
 import type { AgentKey } from '../keys.ts'
 
 /** The content and the recipient of a message. The rest of the envelope is derived from them. */
@@ -40,7 +43,7 @@ interface Composition {
 
 /**
  * Builds an envelope, and signs or seals it.
- * @throws RangeError if `sealFor` is not a usable key.
+ * @throws RangeError if `sealFor` is not a usable key. @throws ApiError `message_too_large`.
  */
 export async function composeEnvelope(
   draft: Omit<Draft, 'body'>,
@@ -58,10 +61,22 @@ export async function composeEnvelope(
     ...(threadId === undefined ? {} : { thread_id: threadId }),
     body,
   }
-  if (sealFor === undefined) return signEnvelope(envelope, key.secretKey)
+  const signed = await signOrSeal(envelope, key, sealFor)
+  const message = sizeFault(payloadSize(signed), parseAddress(address)?.kind === 'board')
+  // As the service says it, but before anything is spent on the message.
+  if (message !== undefined) throw new ApiError({ status: 413, code: 'message_too_large', message })
+  return signed
+}
+
+async function signOrSeal(
+  envelope: UnsignedEnvelope,
+  { secretKey }: AgentKey,
+  sealFor: Uint8Array | undefined,
+): Promise<Envelope> {
+  if (sealFor === undefined) return signEnvelope(envelope, secretKey)
   // Loaded on first use, because it is the larger half of the code that a page would load.
   const { sealEnvelope } = await import('@svc/envelope/seal.ts')
-  return sealEnvelope(envelope, sealFor, key.secretKey)
+  return sealEnvelope(envelope, sealFor, secretKey)
 }
 
 /** 128 random bits in hex. Hex never begins with `-`, which a command line would take for an option. */

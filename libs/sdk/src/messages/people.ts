@@ -2,7 +2,7 @@ import type { Agent, Envelope } from '@svc/contracts/resources.ts'
 import { isName, isSameAuthority, parseSender } from '@svc/envelope/address.ts'
 import { agentIdOf, isAgentId } from '@svc/svc1/agent-id.ts'
 import { formatPublicKey, parsePublicKey } from '@svc/svc1/public-key.ts'
-import { ApiError, VerificationError } from '../errors.ts'
+import { ApiError, StoreError, VerificationError } from '../errors.ts'
 import type { Store } from '../store/store.ts'
 
 /** An agent whose name and key are known. */
@@ -190,7 +190,11 @@ export class People {
     // Another call may have pinned the name meanwhile.
     const pinned = this.#pins.get(name)
     if (pinned !== undefined || pin === undefined) return pinned
-    if (!isAgentId(pin)) return this.#learn(name, pin)
+    if (parsePublicKey(pin) !== undefined) return this.#learn(name, pin)
+    if (!isAgentId(pin))
+      throw new StoreError(
+        `${PIN}${name} in the store is damaged: write the public key or the agent id of ${name} into it`,
+      )
     remember(this.#pinnedIds, name, pin)
     return undefined
   }

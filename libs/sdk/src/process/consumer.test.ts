@@ -192,6 +192,38 @@ test('answers to one recipient wait for a limit, say so, and do not hold the oth
   ])
 })
 
+test('one who never accepts the agent cannot stop it for the others, while a crowd that waits loses no answer', async () => {
+  const crowd = Array.from({ length: 300 }, (_, at) => ({ sender: `stranger-${at}` }))
+  const flood = Array.from({ length: 1_200 }, () => ({ sender: 'mallory' }))
+  const service = new ModelService([...crowd, ...flood, { sender: 'bob' }])
+  service.sleepMs = 10
+  service.unreachable = ({ to }) => to !== 'bob@x'
+  const stop = new AbortController()
+  const letters: DeadLetter[] = []
+  const { deps, store } = service.live()
+  const onDeadLetter = (letter: DeadLetter): void => void letters.push(letter)
+  const onFinished = (): void => stop.abort()
+  await Consumer.run(deps, { handle: echo, onDeadLetter, onFinished, onWait: () => {}, signal: stop.signal }, store)
+  expect(answersOf(service)).toEqual(['message-1501'])
+  expect(letters.length).toBeGreaterThan(900)
+  for (const { reason, answer } of letters) {
+    expect(reason).toContain('too many answers wait')
+    expect(answer?.draft.to).toBe('mallory@x')
+  }
+})
+
+test('an answer that is too long is given up before its recipient is accepted', async () => {
+  const service = new ModelService([{ sender: 'alice', lane: 'requests' }])
+  const { deps, store } = service.live()
+  const tooLong = new ApiError({ status: 413, code: 'message_too_large', message: 'too long' })
+  const letters: DeadLetter[] = []
+  const onDeadLetter = (letter: DeadLetter): void => void letters.push(letter)
+  const options = { handle: echo, lanes: ['requests' as const], accept: true, count: 1, onDeadLetter }
+  await Consumer.run({ ...deps, compose: () => Promise.reject(tooLong) }, options, store)
+  expect(letters).toMatchObject([{ reason: 'the answer cannot be sent: too long (message_too_large)' }])
+  expect(service.accepted).toEqual(new Set())
+})
+
 test.each<[string, Handle, string]>([
   ['throws', () => Promise.reject(new Error('boom')), 'boom'],
   ['returns what JSON cannot carry', () => ({ price: Number.NaN }), 'body.price is NaN'],

@@ -1,4 +1,5 @@
 /** `AgentClient.process`: handles the messages of an agent, and sends the answers, even if the process is killed at any moment. */
+import type { ErrorCode } from '@svc/contracts/errors.ts'
 import type { Envelope, Event, Lane, Message, SendResult } from '@svc/contracts/resources.ts'
 import type { EnvelopeType } from '@svc/envelope/envelope.ts'
 import { ApiError, EventGapError, StoreError, VerificationError } from '../errors.ts'
@@ -111,6 +112,14 @@ const AHEAD = 16
 const MAX_CALLS = 8
 /** Beyond this number of unsent answers no further message is handled, so that the store stays bounded. */
 const MAX_UNSENT = 1_000
+/**
+ * Beyond this number, somebody whom no answer can reach has at most this many waiting, and the rest is given up. So a stranger who
+ * never accepts the agent cannot stop it for the others.
+ */
+const MANY_UNSENT = MAX_UNSENT / 2
+const MAX_STUCK = 10
+/** These concern the recipient. A limit of units and an outage concern every answer. */
+const STUCK_CODES: readonly string[] = ['request_pending', 'introduction_limit_reached'] satisfies ErrorCode[]
 
 export class Consumer {
   readonly #deps: ConsumerDeps
@@ -122,6 +131,8 @@ export class Consumer {
   readonly #broken = new AbortController()
   readonly #calls = new Lines(MAX_CALLS)
   readonly #queued = new Set<string>()
+  /** The lines of recipients whom no answer can reach at the moment. */
+  readonly #stuck = new Set<string>()
   #nextCall = 0
 
   private constructor(deps: ConsumerDeps, options: ProcessOptions, store: Store, journal: Journal) {
@@ -317,22 +328,28 @@ export class Consumer {
   /** Sends the answer of a handled message, after the earlier answers to the same recipient, and acknowledges the message. */
   async #dispatch(entry: Entry | undefined): Promise<void> {
     if (entry === undefined) return
-    const { answer } = entry
-    this.#senders.add(answer ? await this.#deps.lineOf(answer.draft.to) : entry.id, async () => {
+    const { answer, id, cursor, attempts } = entry
+    const line = answer ? await this.#deps.lineOf(answer.draft.to) : id
+    const isStuck = this.#stuck.has(line) && this.#senders.count(line) >= MAX_STUCK
+    if (answer && isStuck && this.#journal.unsentCount > MANY_UNSENT) {
+      const reason = 'the answer cannot be sent: too many answers wait, and the recipient takes none at the moment'
+      return this.#buryEntry({ id, cursor, reason, attempts, answer })
+    }
+    this.#senders.add(line, async () => {
       try {
-        if (!this.#signal.aborted) await this.#finish(entry)
+        if (!this.#signal.aborted) await this.#finish(entry, line)
       } catch (error) {
         this.#broken.abort(error)
       }
     })
   }
 
-  async #finish(entry: Entry): Promise<void> {
+  async #finish(entry: Entry, line: string): Promise<void> {
     const { id, cursor, answer, acks, attempts } = entry
     const signal = this.#signal
     if (answer) {
       try {
-        if ((await this.#persist(id, () => this.#limited(() => this.#send(id, answer)))) === STOPPED) return
+        if ((await this.#persist(id, () => this.#limited(() => this.#sendOn(line, id, answer)))) === STOPPED) return
       } catch (error) {
         if (isFatal(error) || error instanceof StoreError) throw error
         const reason = `the answer cannot be sent: ${reasonOf(error)}`
@@ -345,19 +362,31 @@ export class Consumer {
     this.#options.onFinished?.({ id, cursor })
   }
 
+  /** Notes whether answers reach the recipient. */
+  async #sendOn(line: string, id: string, answer: Answer): Promise<void> {
+    try {
+      await this.#send(id, answer)
+      this.#stuck.delete(line)
+    } catch (error) {
+      if (STUCK_CODES.some((code) => isCode(error, code))) this.#stuck.add(line)
+      throw error
+    }
+  }
+
   /** Posts the answer once, however often it is called, in however many processes. */
   async #send(id: string, { draft, seal, accept }: Answer): Promise<void> {
     const signal = this.#signal
-    if (accept !== undefined) await this.#deps.acceptReplies(accept, { signal })
     const compose = async (): Promise<Envelope> => {
       const envelope = await this.#deps.compose(draft, { seal, signal })
       await this.#journal.composed(id, envelope)
       return envelope
     }
     try {
-      const kept = this.#journal.find(id)?.envelope
+      const envelope = this.#journal.find(id)?.envelope ?? (await compose())
+      // After the answer is composed, so that one that cannot be sent costs nothing, and before it can be answered.
+      if (accept !== undefined) await this.#deps.acceptReplies(accept, { signal })
       try {
-        await this.#deps.post(kept ?? (await compose()), { signal })
+        await this.#deps.post(envelope, { signal })
       } catch (error) {
         // A repeat of an accepted envelope is never refused, so this envelope was never accepted.
         if (!isCode(error, 'envelope_timestamp_out_of_range') && !isCode(error, 'expired')) throw error

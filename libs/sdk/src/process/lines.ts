@@ -16,6 +16,11 @@ export class Lines {
     return this.#waiting.length + this.#busy.size
   }
 
+  /** Jobs of one line that wait. */
+  count(line: string): number {
+    return this.#waiting.filter((job) => job.line === line).length
+  }
+
   /** @param run never rejects. */
   add(line: string, run: () => Promise<void>): void {
     this.#waiting.push({ line, run })

@@ -35,6 +35,8 @@ export class ModelService {
   readonly faults: Fault[] = []
   /** How long every wait takes. */
   sleepMs = 0
+  /** Whose answers are refused as long as they have not accepted the agent. */
+  unreachable = (_: Envelope): boolean => false
   #composed = 0
 
   constructor(messages: readonly ModelMessage[]) {
@@ -152,6 +154,7 @@ export class ModelService {
       if (earlier?.ts === envelope.ts) return
       if (earlier !== undefined) throw new ApiError(REFUSALS.conflict)
       if (fault === 'old' || fault === 'limit' || fault === 'pending') throw new ApiError(REFUSALS[fault])
+      if (this.unreachable(envelope)) throw new ApiError(REFUSALS.pending)
       this.answers.push(envelope)
     })
   }

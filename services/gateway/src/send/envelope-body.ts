@@ -5,7 +5,7 @@ import type { EnvelopeFacts as WireFacts } from '@svc/contracts/messaging.ts'
 import { Envelope } from '@svc/contracts/resources.ts'
 import { ENVELOPE_MEMBERS, EnvelopeError, type EnvelopeFacts, readEnvelope } from '@svc/envelope/envelope.ts'
 import { jcsDigest } from '@svc/envelope/jcs.ts'
-import { DM_SIZE_LIMITS, fits, POST_SIZE_LIMITS } from '@svc/envelope/size.ts'
+import { sizeFault } from '@svc/envelope/size.ts'
 import { EXAMPLES } from '../api/examples.ts'
 import type { BodyRule } from '../api/operation.ts'
 
@@ -31,7 +31,7 @@ export const envelopeBody: BodyRule<ShapedEnvelope> = {
   names: ENVELOPE_MEMBERS,
   read({ value, text }) {
     const facts = readFacts(value, text)
-    if (text === null || !isWithinLimits(facts)) return { facts }
+    if (text === null || sizeFaultOf(facts) !== undefined) return { facts }
     return { facts, digest: jcsDigest(value, (canonical) => hash('sha256', canonical, 'hex')), text }
   },
 }
@@ -45,25 +45,15 @@ function readFacts(value: unknown, text: string | null): EnvelopeFacts {
   }
 }
 
-function isWithinLimits({ payloadBytes: bytes, payloadCharacters: characters, to }: EnvelopeFacts): boolean {
-  return fits({ bytes, characters }, to.kind === 'board' ? POST_SIZE_LIMITS : DM_SIZE_LIMITS)
+function sizeFaultOf({ payloadBytes: bytes, payloadCharacters: characters, to }: EnvelopeFacts): string | undefined {
+  return sizeFault({ bytes, characters }, to.kind === 'board')
 }
 
 /** The check that follows that of the sender in the order of spec 7.2. @throws ServiceError `message_too_large`. */
 export function checkSize(envelope: ShapedEnvelope): SizedEnvelope {
-  if (!('digest' in envelope)) throw new ServiceError('message_too_large', { detail: sizeFault(envelope.facts) })
-  return envelope
-}
-
-function sizeFault({ payloadBytes, payloadCharacters, to }: EnvelopeFacts): string {
-  const [kind, limits] = to.kind === 'board' ? ['a post', POST_SIZE_LIMITS] : ['a direct message', DM_SIZE_LIMITS]
-  if (payloadCharacters === undefined) {
-    return `body_enc has ${payloadBytes} bytes when decoded; ${kind} that is sealed can have at most ${limits.bytes} bytes, of which the signature and the seal take about 120 bytes`
-  }
-  const size = Number.isFinite(payloadBytes)
-    ? `${payloadCharacters} code points and ${payloadBytes} bytes`
-    : `more than ${POST_SIZE_LIMITS.bytes} bytes`
-  return `the body has ${size} of JSON; ${kind} can have at most ${limits.characters} code points and ${limits.bytes} bytes`
+  if ('digest' in envelope) return envelope
+  const detail = sizeFaultOf(envelope.facts)
+  throw new ServiceError('message_too_large', detail === undefined ? {} : { detail })
 }
 
 /** The facts of an envelope as messaging gets them. */
