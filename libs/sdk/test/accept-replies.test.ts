@@ -65,6 +65,15 @@ test('nothing is accepted for a message that cannot be sent, and nothing is sent
   const [alice] = await registered(service, 'alice', 'bob')
   const seen = service.requests.length
   await expect(alice.send({ to: 'bob', body: 1n }, { acceptReplies: true })).rejects.toThrow(TypeError)
+  await expect(alice.send({ to: 'bob', body: 'x'.repeat(3_999) }, { acceptReplies: true })).rejects.toMatchObject({
+    code: 'message_too_large',
+    message: expect.stringContaining('4001 code points'),
+  })
+  await expect(
+    alice.send({ to: 'bob', body: 'x'.repeat(17_000) }, { seal: true, acceptReplies: true }),
+  ).rejects.toMatchObject({
+    code: 'message_too_large',
+  })
   await expect(alice.send({ to: 'bobb', body: 1 }, { acceptReplies: true })).rejects.toMatchObject({
     code: 'recipient_unavailable',
   })

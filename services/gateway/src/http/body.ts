@@ -124,8 +124,10 @@ const SMALL_PIECE_BYTES = 64
 
 function readBytes(request: IncomingMessage, { load, reading }: BodyGuards, upload: Upload): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    if (declaredBytes(request) > LIMITS.requestBytes) {
-      reject(new ServiceError('body_too_large'))
+    const declared = declaredBytes(request)
+    if (declared > LIMITS.requestBytes) {
+      const detail = `the body has ${declared} bytes by its Content-Length; a request body can have at most 96 KiB`
+      reject(new ServiceError('body_too_large', { detail }))
       return
     }
     let chunks: Buffer[] = []
