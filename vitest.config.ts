@@ -4,7 +4,7 @@ import { TestOrder } from './test/support/run/test-order.ts'
 export default defineConfig({
   test: {
     include: [
-      '{libs,services}/*/{src,test}/**/*.test.ts',
+      '{clients,libs,services}/*/{src,test}/**/*.test.ts',
       'deploy/{image,local,npm}/**/*.test.ts',
       'test/**/*.test.ts',
     ],

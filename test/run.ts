@@ -10,9 +10,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { watchStarter } from '@svc/local/processes/starter.ts'
-import { runChecks } from './check.ts'
 import { conformanceOf, PAGE_PATH } from './conformance/page.ts'
 import type { TestRunReport } from './support/run/count-reporter.ts'
+import { runChecks } from './tools/check.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const VITEST = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', import.meta.url))

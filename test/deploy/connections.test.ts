@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { POOLS } from '../simulation/inputs.ts'
+import { POOLS } from '../tools/simulation/inputs.ts'
 import { connectionRows, connectionsAtMost, KEPT_CONNECTIONS } from './connections.ts'
 import { KUBERNETES, render } from './kubernetes/render.ts'
 

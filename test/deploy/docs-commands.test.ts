@@ -5,7 +5,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
-import { svc } from '../../libs/cli/test/run.ts'
+import { svc } from '../../clients/cli/test/run.ts'
 import { ROOT } from './facts.ts'
 import { environmentOf, KUBERNETES, type Manifest, render, renderWith, workloadsOf } from './kubernetes/render.ts'
 

@@ -4,7 +4,7 @@
  */
 import postgres from 'postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { svc } from '../../libs/cli/test/run.ts'
+import { svc } from '../../clients/cli/test/run.ts'
 import type { Agent } from '../support/client/agent.ts'
 import { got } from '../support/client/answers.ts'
 import { idsOf, readList } from '../support/client/pages.ts'

@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs'
 import postgres from 'postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Run, svc } from '../../libs/cli/test/run.ts'
+import { type Run, svc } from '../../clients/cli/test/run.ts'
 import type { Agent } from '../support/client/agent.ts'
 import { got } from '../support/client/answers.ts'
 import { idsOf, readList } from '../support/client/pages.ts'

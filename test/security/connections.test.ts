@@ -4,8 +4,8 @@
  */
 import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { canMeasureCpu } from '../bench/process-cpu.ts'
 import { eventually } from '../support/eventually.ts'
+import { canMeasureCpu } from '../tools/bench/process-cpu.ts'
 import { AUTHORITY, type LoneGateway, startLoneGateway } from './lone-gateway.ts'
 
 let gateway: LoneGateway

@@ -7,10 +7,10 @@ import { handle, handleText } from '@svc/nats/serve.ts'
 import { createKeyPair, type KeyPair } from '@svc/svc1/key-pair.ts'
 import { formatPublicKey } from '@svc/svc1/public-key.ts'
 import { parse } from 'yaml'
-import { residentBytes } from '../bench/process-cpu.ts'
 import { findTestRun, startTestNats, takePorts } from '../support/engines/engines.ts'
 import { startPeer } from '../support/stand-ins/peer.ts'
 import { startTestProcess } from '../support/system/processes.ts'
+import { residentBytes } from '../tools/bench/process-cpu.ts'
 
 const MANIFEST = fileURLToPath(new URL('../../deploy/kubernetes/base/gateway/deployment.yaml', import.meta.url))
 

@@ -2,8 +2,8 @@
 import { connect, type Socket } from 'node:net'
 import { signRequest } from '@svc/svc1/sign.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { canMeasureCpu } from '../bench/process-cpu.ts'
 import { eventually } from '../support/eventually.ts'
+import { canMeasureCpu } from '../tools/bench/process-cpu.ts'
 import { AUTHORITY, type LoneGateway, memoryLimit, startLoneGateway } from './lone-gateway.ts'
 
 const ADDRESSES = 88

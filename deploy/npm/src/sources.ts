@@ -1,6 +1,9 @@
 /** Lists the workspace files of a package: its entries and everything that they import, including dynamic imports. */
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, posix, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** A module of the workspace, as `<lib>/<file>.ts`. */
 type Module = string
@@ -10,13 +13,13 @@ const SPECIFIER = /(^(?:import|export|\})[^'\n]*\bfrom |^import |\bimport\()'([^
 const WORKSPACE = /^@svc\/([a-z0-9-]+)\/(.+\.ts)$/
 
 /** @param entries as `@svc/<lib>/<file>`, without extension. @returns sources by module, with their imports of each other relative. */
-export function collectSources(libs: string, entries: readonly string[]): Map<Module, string> {
+export function collectSources(entries: readonly string[]): Map<Module, string> {
   const sources = new Map<Module, string>()
   const waiting = entries.map((entry) => entry.replace('@svc/', '').concat('.ts'))
   for (let module = waiting.pop(); module !== undefined; module = waiting.pop()) {
     if (sources.has(module)) continue
     const here = module
-    const text = readFileSync(pathOf(libs, here), 'utf8')
+    const text = readFileSync(pathOf(here), 'utf8')
     sources.set(
       here,
       text.replace(SPECIFIER, (whole, before: string, specifier: string) => {
@@ -32,22 +35,24 @@ export function collectSources(libs: string, entries: readonly string[]): Map<Mo
 }
 
 /** Declarations that no file imports, from the libs that contain these modules. */
-export function ambientDeclarations(
-  libs: string,
-  modules: Iterable<Module>,
-  list: (folder: string) => string[],
-): Module[] {
+export function ambientDeclarations(modules: Iterable<Module>, list: (folder: string) => string[]): Module[] {
   const names = new Set([...modules].map((module) => module.split('/')[0] ?? ''))
   return [...names].flatMap((lib) =>
-    list(join(libs, lib, 'src'))
+    list(join(packageFolder(lib), 'src'))
       .filter((file) => file.endsWith('.d.ts'))
       .map((file) => posix.join(lib, file)),
   )
 }
 
-export function pathOf(libs: string, module: Module): string {
+export function pathOf(module: Module): string {
   const [lib = '', ...rest] = module.split('/')
-  return join(libs, lib, 'src', ...rest)
+  return join(packageFolder(lib), 'src', ...rest)
+}
+
+/** The folder of `@svc/<name>`. */
+export function packageFolder(name: string): string {
+  const folders = ['clients', 'libs'].map((kind) => join(ROOT, kind, name))
+  return folders.find((folder) => existsSync(folder)) ?? join(ROOT, 'libs', name)
 }
 
 /** The external packages that modules import. */

@@ -17,7 +17,7 @@ import { type OutputChunk, rolldown } from 'rolldown'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { temporaryFolder } from './installed.ts'
 
-const EXAMPLE = fileURLToPath(new URL('../../../libs/sdk/examples/browser', import.meta.url))
+const EXAMPLE = fileURLToPath(new URL('../../../clients/sdk/examples/browser', import.meta.url))
 const LIBS = fileURLToPath(new URL('../../../libs', import.meta.url))
 /** Compressed bytes of a client that signs and sends. */
 const BUDGET_BYTES = 35 * 1024
@@ -26,7 +26,7 @@ const folder = temporaryFolder()
 
 /** Installs the SDK's package as a link into the workspace's store, so that no registry is needed. */
 beforeAll(() => {
-  const sdk = PACKAGES.find(({ folder }) => folder === 'libs/sdk') ?? expect.fail('no SDK')
+  const sdk = PACKAGES.find(({ folder }) => folder === 'clients/sdk') ?? expect.fail('no SDK')
   const { dependencies } = buildPackage(sdk, join(folder.path, 'node_modules/@svc/sdk'))
   for (const name of Object.keys(dependencies)) {
     const from = ['sdk', 'envelope', 'svc1', 'contracts']

@@ -20,7 +20,7 @@ const TSC = fileURLToPath(new URL('../../../node_modules/typescript/bin/tsc', im
 const SERVERS = ['sodium-native', 'nats', 'postgres', 'pg', 'fastify', 'pino']
 
 /** The owner may rename the package. */
-const SDK = PACKAGES.find(({ folder }) => folder === 'libs/sdk')?.name
+const SDK = PACKAGES.find(({ folder }) => folder === 'clients/sdk')?.name
 
 const folder = temporaryFolder()
 const online = await hasRegistry()
@@ -90,13 +90,13 @@ describe('content of the packages', () => {
   })
 
   test('a package must ask for the Node that its dependencies need', () => {
-    const [sdk] = PACKAGES.filter(({ folder }) => folder === 'libs/sdk')
+    const [sdk] = PACKAGES.filter(({ folder }) => folder === 'clients/sdk')
     const build = () => buildPackage({ ...(sdk ?? expect.unreachable()), engines: '>=20.19' }, join(folder.path, 'old'))
     expect(build).toThrow('canonicalize needs Node >=22, but the package says >=20.19')
   })
 
   test('the SDK imports nothing of Node, except for the file store', () => {
-    const sdk = packageOf('libs/sdk')
+    const sdk = packageOf('clients/sdk')
     const ofNode = /\/store\/(file-store|durable-file|folder-lock)\./
     for (const file of sdk.files.filter((one) => /\.(js|d\.ts)$/.test(one) && !ofNode.test(one))) {
       expect(read(sdk, file), file).not.toMatch(/from 'node:|\bSymbol\.dispose\b/)
@@ -196,7 +196,7 @@ describe.runIf(online)('installed with only npm', { timeout: 600_000 }, () => {
     const { command, args }: { command: string; args: string[] } = mcpServers.mailbox
     const given = args.map((arg) =>
       arg
-        .replace(/^file:.*/, `file:${packageOf('libs/cli').tarball}`)
+        .replace(/^file:.*/, `file:${packageOf('clients/cli').tarball}`)
         .replace(/^\/.*\.key$/, join(folder.path, 'mcp.key'))
         .replace(/^http:.*/, system.urls[0] ?? ''),
     )

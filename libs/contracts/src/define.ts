@@ -9,7 +9,7 @@ export interface CallContext {
   readonly deadlineMs: number
 }
 
-/** The schemas as defined. The comparison of a release with the previous one uses them (test/check/release-growth.ts). */
+/** The schemas as defined. The comparison of a release with the previous one uses them (test/tools/check/release-growth.ts). */
 export interface CallSchemas {
   readonly request: TSchema
   readonly reply: TSchema

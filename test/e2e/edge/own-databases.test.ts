@@ -1,7 +1,7 @@
 /** Gives every service its own Postgres server (docs/operating/scale.md), to prove that nothing depends on two schemas in one. */
 import { STORES, type StoreName } from '@svc/local/topology.ts'
 import { expect, test } from 'vitest'
-import { svc } from '../../../libs/cli/test/run.ts'
+import { svc } from '../../../clients/cli/test/run.ts'
 import { got } from '../../support/client/answers.ts'
 import { newBoard, subscribe } from '../../support/client/boards.ts'
 import { openEventStream } from '../../support/client/event-stream.ts'

@@ -3,11 +3,11 @@
  * bench overload` measures the recovery time and the throughput.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { canMeasureCpu, residentBytes } from '../../bench/process-cpu.ts'
 import type { Agent } from '../../support/client/agent.ts'
 import { got } from '../../support/client/answers.ts'
 import { idsOf, readList } from '../../support/client/pages.ts'
 import { type Harness, startHarness } from '../../support/system/harness.ts'
+import { canMeasureCpu, residentBytes } from '../../tools/bench/process-cpu.ts'
 
 /** Concurrent requests of one gateway. The test has twenty times as many clients, which are independent of each other. */
 const MAX_REQUESTS = 16

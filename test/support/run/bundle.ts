@@ -21,5 +21,5 @@ export function bundleOf(entry: string, folder: string): string {
 
 /** Bundles the command `svc`. @returns the path of its module. */
 export async function findSvc(): Promise<string> {
-  return bundleOf('libs/cli/src/main.ts', (await findTestRun()).folder)
+  return bundleOf('clients/cli/src/main.ts', (await findTestRun()).folder)
 }

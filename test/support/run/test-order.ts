@@ -10,7 +10,7 @@ const WAITING =
  * soon have no users left, and stop.
  */
 const SHARING = /share(?:Harness|System)\('(\w+)'\)/
-/** The tests of libs/mcp that use the system of its stage.ts. */
+/** The tests of clients/mcp that use the system of its stage.ts. */
 const STAGED = /libs\/mcp\/test\/(?:waiting|guide|transports|security)\.test/
 
 /** While a file waits, others need time to use the processors. A run has about twelve times as many other files. */

@@ -66,7 +66,7 @@ export async function startMessageBus(run: Run): Promise<(user: NatsUser) => str
   })
   adopt(run, 'NATS', nats, 'SIGKILL')
   run.signal.throwIfAborted()
-  // The operator's commands read the URL from this file (libs/cli).
+  // The operator's commands read the URL from this file (clients/cli).
   const file = join(config.dataDir, 'admin-nats-url')
   writeFileSync(file, nats.urlFor('admin'), { mode: 0o600 })
   started.defer(() => rmSync(file, { force: true }))

@@ -1,4 +1,4 @@
-/** The files of the web console, as the gateway serves them. What they do is tested in libs/console. */
+/** The files of the web console, as the gateway serves them. What they do is tested in clients/console. */
 
 import { loadConsole } from '@svc/console/build/files.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'

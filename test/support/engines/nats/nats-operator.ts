@@ -8,7 +8,7 @@ import {
   encodeUser,
   fmtCreds,
 } from '@nats-io/jwt'
-import { readPermissions } from '../../../calls/nsc-commands.ts'
+import { readPermissions } from '../../../tools/calls/nsc-commands.ts'
 
 interface NatsOperator {
   /** The configuration of a server with these accounts. */
