@@ -1,6 +1,5 @@
 import { LIMITS } from '@svc/contracts/limits.ts'
 import { base64ByteLength } from '@svc/svc1/base64.ts'
-import type { Envelope } from './envelope.ts'
 
 export interface PayloadSize {
   /** UTF-8 bytes of the body, or the decoded bytes of `body_enc`. */
@@ -41,7 +40,7 @@ export function textSize(text: string, start = 0, end = text.length): PayloadSiz
 }
 
 /** The size of the payload that is limited and charged (spec 6.5). */
-export function payloadSize(envelope: Envelope): PayloadSize {
+export function payloadSize(envelope: { readonly body_enc: string } | { readonly body: unknown }): PayloadSize {
   return 'body_enc' in envelope
     ? { bytes: base64ByteLength(envelope.body_enc) ?? Number.POSITIVE_INFINITY, characters: undefined }
     : bodySize(envelope.body)
