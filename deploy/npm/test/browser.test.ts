@@ -18,7 +18,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { temporaryFolder } from './installed.ts'
 
 const EXAMPLE = fileURLToPath(new URL('../../../clients/sdk/examples/browser', import.meta.url))
-const LIBS = fileURLToPath(new URL('../../../libs', import.meta.url))
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 /** Compressed bytes of a client that signs and sends. */
 const BUDGET_BYTES = 35 * 1024
 
@@ -29,8 +29,8 @@ beforeAll(() => {
   const sdk = PACKAGES.find(({ folder }) => folder === 'clients/sdk') ?? expect.fail('no SDK')
   const { dependencies } = buildPackage(sdk, join(folder.path, 'node_modules/@svc/sdk'))
   for (const name of Object.keys(dependencies)) {
-    const from = ['sdk', 'envelope', 'svc1', 'contracts']
-      .map((lib) => join(LIBS, lib, 'node_modules', name))
+    const from = ['clients/sdk', 'libs/envelope', 'libs/svc1', 'libs/contracts']
+      .map((lib) => join(ROOT, lib, 'node_modules', name))
       .find(existsSync)
     const to = join(folder.path, 'node_modules', name)
     mkdirSync(dirname(to), { recursive: true })

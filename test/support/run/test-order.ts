@@ -11,7 +11,7 @@ const WAITING =
  */
 const SHARING = /share(?:Harness|System)\('(\w+)'\)/
 /** The tests of clients/mcp that use the system of its stage.ts. */
-const STAGED = /libs\/mcp\/test\/(?:waiting|guide|transports|security)\.test/
+const STAGED = /clients\/mcp\/test\/(?:waiting|guide|transports|security)\.test/
 
 /** While a file waits, others need time to use the processors. A run has about twelve times as many other files. */
 const OTHERS_BETWEEN = 5

@@ -2,7 +2,7 @@
  * Finds in the code which service makes which calls, and reads the permissions of each user from deploy/nats/users.conf.
  * Pure: the caller passes the files.
  */
-import { isTest, packageOf } from '../check/imports/imports.ts'
+import { isTest, packageOf, readPackageFolders } from '../check/imports/imports.ts'
 import type { SourceFile } from '../check/source-file.ts'
 
 export interface Use {
@@ -129,12 +129,14 @@ function namesOf(text: string, named: string | undefined, namespace: string | un
 /** The folders of the code in a service: its own, and those of the libraries in its dependencies. */
 function foldersOf(name: string, files: readonly SourceFile[]): ReadonlySet<string> {
   const manifests = new Map(files.filter(({ path }) => path.endsWith('/package.json')).map((file) => [file.path, file]))
+  const folderOf = readPackageFolders(files)
   const folders = new Set([name === 'admin' ? 'clients/cli' : `services/${name}`])
   // This set grows during the loop: it also visits dependencies of dependencies.
   for (const folder of folders) {
     const { dependencies = {} } = JSON.parse(manifests.get(`${folder}/package.json`)?.text ?? '{}')
     for (const dependency of Object.keys(dependencies)) {
-      if (dependency.startsWith('@svc/')) folders.add(dependency.replace('@svc/', 'libs/'))
+      const found = folderOf.get(dependency)
+      if (found !== undefined) folders.add(found)
     }
   }
   return folders

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const REMARK = fileURLToPath(new URL('../../node_modules/.bin/remark', import.meta.url))
+const REMARK = fileURLToPath(new URL('../../../node_modules/.bin/remark', import.meta.url))
 const OPTIONS = ['--no-config', '--no-stdout', '--no-color', '--quiet', '--frail']
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024
 

@@ -38,7 +38,7 @@ const SETTLE_MS = 2_000
 const QUIET_MS = 3_000
 
 /** A process that can use the service's own HTTPS client. */
-const POSTER = '../../../../services/webhook/test/tools/bench-poster.ts'
+const POSTER = '../../../../services/webhook/test/bench-poster.ts'
 
 export interface PosterOrder {
   urls: string[]

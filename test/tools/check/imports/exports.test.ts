@@ -32,7 +32,7 @@ test.each([
   ['as a type', imports('type { call }')],
   ['by another name', imports('{ call as ask }')],
   ['by a re-export', `export { call } from '${'@svc/nats/bus.ts'}'\n`],
-  ['by a path', imports('{ call }', '../../../../libs/nats/src/bus.ts')],
+  ['by a path', imports('{ call }', '../../../libs/nats/src/bus.ts')],
   ['by an import of the whole file', imports('* as bus')],
   ['at run time', `const { call: ask } = await import('${'@svc/nats/bus.ts'}')\n`],
   ['at run time, by an import of the whole file', `const bus = await import('${'@svc/nats/bus.ts'}')\n`],

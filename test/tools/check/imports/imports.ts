@@ -17,7 +17,7 @@ export function readPackageFolders(files: readonly SourceFile[]): Map<string, st
 
 /** The folder of a path's package: `libs/nats`, `services/budget`, `deploy/local`, `test`. */
 export function packageOf(path: string): string | undefined {
-  return /^(?:(?:libs|services|deploy)\/[^/]+|test)(?=\/)/.exec(path)?.[0]
+  return /^(?:(?:clients|libs|services|deploy)\/[^/]+|test)(?=\/)/.exec(path)?.[0]
 }
 
 /** Whether a file holds TypeScript. */
