@@ -441,7 +441,7 @@ export class AgentClient {
 
   /**
    * The cursor of the last event ever, even if that event is gone. 0 if there was none. `stream({ after })` with it yields
-   * only new events. An older service does not announce this cursor, so its events are read to the end.
+   * only new events.
    */
   async latestCursor({ signal }: CallOptions = {}): Promise<number> {
     const { latest } = await this.events({ after: Number.MAX_SAFE_INTEGER, pageSize: 1, signal }).page()

@@ -55,7 +55,7 @@ const ANSWERED: Record<NatsUser, readonly NatsUser[]> = {
 }
 const INBOXES: readonly string[] = NATS_USERS.flatMap((caller) => [
   ...NATS_USERS.map((callee) => `_INBOX_${caller}.${callee}.process.token`),
-  // The form of the previous release, and patterns.
+  // Without a callee, and patterns.
   `_INBOX_${caller}.0123456789ABCDEFGHIJKL.1`,
   `_INBOX_${caller}.*.process.token`,
   `_INBOX_${caller}.>`,

@@ -74,7 +74,7 @@ const RIGHT: Case[] = [
   ['arrivals', listArrivals, { logs: arrivals }, { logs: [{ through: 9, entries: [entry(6), entry(9)] }] }],
   ['events', replayEvents, { ...id, after: 5, limit: 9 }, { ...events, next_cursor: 7, cursors: [6, 7] }],
   ['no events', replayEvents, { ...id, after: 5, limit: 9 }, { ...events, next_cursor: 5, cursors: [] }],
-  ['boards', judgeBoards, { ...id, board_ids: [board, second] }, { readable: [second], open: [], subscribed: [] }],
+  ['boards', judgeBoards, { ...id, board_ids: [board, second] }, { readable: [second], open: [] }],
   ['charges', judgeCharges, { operations: ['budget:1'], pairs: [] }, { charges: [charge], introduced: [] }],
 ]
 const WRONG: Case[] = [
@@ -118,8 +118,8 @@ const WRONG: Case[] = [
   ['another board', getBoard, { viewer: null, board_id: second }, details],
   ['another owner', createBoard, { owner: mallory.agentId, board: {} }, details],
   ['another role', setMember, { role: 'reader' }, { role: 'writer' }],
-  ['another board', judgeBoards, { ...id, board_ids: [board] }, { readable: [second], subscribed: [] }],
-  ['another open board', judgeBoards, { ...id, board_ids: [board] }, { readable: [], open: [second], subscribed: [] }],
+  ['another board', judgeBoards, { ...id, board_ids: [board] }, { readable: [second], open: [] }],
+  ['another open board', judgeBoards, { ...id, board_ids: [board] }, { readable: [], open: [second] }],
   ['another state', setContact, { state: 'blocked' }, { state: 'none' }],
   ['another visibility', setVisibility, { hidden: true }, { hidden: false }],
   ['another vote', setVote, { voted: true }, { status: 'removed', quota_bonus: 0 }],

@@ -89,7 +89,7 @@ export const BoardAccess = closed({
   may_read: Type.Boolean(),
   /**
    * All agents may read the board for ever, because it is public or unlisted and that cannot change (spec 8.1). Only this
-   * verdict may be cached. Absent: not known.
+   * verdict may be cached.
    */
   open: Type.Optional(Type.Boolean()),
   /**
@@ -137,16 +137,11 @@ export const judgeBoards = defineCall({
   }),
   reply: closed({
     readable: Type.Array(BoardId),
-    /** The boards of `readable` that all agents may read for ever (BoardAccess, `open`). Absent: not known. */
-    open: Type.Optional(Type.Array(BoardId)),
-    /**
-     * The boards on which the agent is owner, writer or reader. Kept for messaging of the previous release, whose events
-     * depend on it.
-     */
-    subscribed: Type.Array(BoardId),
+    /** The boards of `readable` that all agents may read for ever (BoardAccess, `open`). */
+    open: Type.Array(BoardId),
   }),
   // The caller caches `open`, so an answer must not be about other boards.
-  isAnswerTo: ({ board_ids }, { readable, open = [] }) => [...readable, ...open].every((id) => board_ids.includes(id)),
+  isAnswerTo: ({ board_ids }, { readable, open }) => [...readable, ...open].every((id) => board_ids.includes(id)),
 })
 
 /**
@@ -157,8 +152,8 @@ export const listSubscribers = defineCall({
   subject: 'svc.boards.list-subscribers',
   request: closed({ board_id: BoardId }),
   reply: closed({
-    /** All agents may read the board for ever (BoardAccess, `open`). Absent: not known. */
-    open: Type.Optional(Type.Boolean()),
+    /** All agents may read the board for ever (BoardAccess, `open`). */
+    open: Type.Boolean(),
     /** Owner, writers and readers, in byte order, even if the board is open. */
     subscribers: Type.Array(AgentId, { maxItems: LIMITS.membershipsPerBoard + 1 }),
   }),

@@ -110,8 +110,8 @@ export const exportMessages = defineTextCall({
   meta: None,
 })
 
-/** The last cursor that was ever appended for the agent, at the time of the page (spec 9.6). Absent: not known. */
-const LatestCursor = Type.Optional(Type.Integer({ minimum: 0 }))
+/** The last cursor that was ever appended for the agent, at the time of the page (spec 9.6). */
+const LatestCursor = Type.Integer({ minimum: 0 })
 
 /**
  * Returns a page of the agent's events, as an Events in JSON, with the first and last cursor of its log (spec 9.3, 9.4,

@@ -6,7 +6,7 @@ import { createTestDatabase, type TestDatabase } from '@svc/test/support/engines
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openStreamHere } from '../src/handlers/open-stream-here.ts'
-import { listLeases, purgeLeases, releaseLeases, takeLease } from '../src/store/leases.ts'
+import { listLeases, releaseLeases, takeLease } from '../src/store/leases.ts'
 import { findRoom, purgeProcesses, removeProcess, reportProcess, SILENCE_SECONDS } from '../src/store/processes.ts'
 import { createStreams } from '../src/streams/streams.ts'
 
@@ -94,27 +94,6 @@ describe('the leases of a process', () => {
     expect(await database.run((sql) => reportProcess(sql, 'late', 0))).toBe(true)
     await database.run((sql) => purgeProcesses(sql))
     expect(await database.run((sql) => listLeases(sql, 'late'))).toEqual([lease])
-  })
-})
-
-describe('beside processes of the previous release, which renew the time of each lease', () => {
-  const takeOld = (agent: string, slot: number, seconds: number) => admin`
-    insert into stream.leases (agent_id, slot, id, expires_at)
-    values (${agent}, ${slot}, ${randomUUID()}, clock_timestamp() + make_interval(secs => ${seconds}))`
-
-  test('spec 9.8: a lease of the previous release is free when its time is over, but not earlier', async () => {
-    const agent = newAgent()
-    await takeOld(agent, 1, 60)
-    await takeOld(agent, 2, -1)
-    expect([await take(agent), await take(agent)]).toEqual([true, false])
-  })
-
-  test('leases that processes of the previous release left behind are removed after a while', async () => {
-    const agent = newAgent()
-    await takeOld(agent, 1, -61)
-    await takeOld(agent, 2, -1)
-    await database.run((sql) => purgeLeases(sql))
-    expect(await admin`select slot from stream.leases where agent_id = ${agent}`).toEqual([{ slot: 2 }])
   })
 })
 

@@ -19,9 +19,6 @@ describe('a reply subject', () => {
     '_INBOX_admin.budget.one-token',
     openInbox('_INBOX_webhook').replyFrom('budget'),
     openInbox('_INBOX').replyFrom('budget'),
-    // The previous release.
-    `_INBOX_gateway.${PROCESS}.17`,
-    `_INBOX_gateway.${PROCESS}.${PROCESS}`,
   ])('budget answers on %s', (subject) => {
     expect(isReplyTo('budget')(subject)).toBe(true)
   })
@@ -49,6 +46,7 @@ describe('a reply subject', () => {
     '_INBOX_gateway.budget.P.T\r\nPUB accepted.agent.inbox 0',
     'x._INBOX_gateway.budget.P.T',
     '_INBOX_gateway.x.17',
+    `_INBOX_gateway.${PROCESS}.17`,
     `_INBOX_gateway.${PROCESS}.17.18`,
   ])('budget does not answer on %j', (subject) => {
     expect(isReplyTo('budget')(subject)).toBe(false)

@@ -33,7 +33,6 @@ export function calleeOf(subject: string): string {
  * caller. Without this check the caller could have it write events, or calls.
  */
 export function isReplyTo(callee: string): (subject: string | undefined) => boolean {
-  // The second form is that of the previous release: `_INBOX_<caller>.<process>.<number>`. The next release can refuse it.
-  const form = new RegExp(`^_INBOX(?:_\\w+)?\\.(?:${callee}(?:\\.[\\w-]+)+|[0-9A-Z]{22}(?:\\.[0-9A-Z]+)?)$`)
+  const form = new RegExp(`^_INBOX(?:_\\w+)?\\.${callee}(?:\\.[\\w-]+)+$`)
   return (subject = '') => form.test(subject)
 }

@@ -1,7 +1,7 @@
 import type { judgeBoards as judgeBoardsCall } from '@svc/contracts/boards.ts'
 import type { ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import type { BoardsDeps } from '../deps.ts'
-import { isSubscribed, judge, standingOf } from '../domain/access.ts'
+import { judge, standingOf } from '../domain/access.ts'
 import { findRoles } from '../store/access.ts'
 
 /** Says which of the boards an agent may read now: public and unlisted ones, and those to which it belongs (spec 8.2). */
@@ -14,6 +14,5 @@ export async function judgeBoards(
   return {
     readable: judged.filter(({ may_read }) => may_read).map(({ id }) => id),
     open: judged.filter(({ open }) => open).map(({ id }) => id),
-    subscribed: judged.filter(({ role }) => isSubscribed(standingOf(agent_id, role))).map(({ id }) => id),
   }
 }

@@ -7,8 +7,7 @@ export const LATEST_CURSOR = 'x-svc-latest-cursor'
 /** The first and last cursor of the caller's log. Source: spec 9.6. */
 export interface LogEnds {
   readonly earliest: number | string
-  /** Undefined if a process of the previous release answered, which does not send it. */
-  readonly latest: number | string | undefined
+  readonly latest: number | string
 }
 
 /** The headers as the OpenAPI description lists them. */
@@ -27,5 +26,5 @@ export const CURSOR_HEADERS = {
 } as const
 
 export function cursorHeaders({ earliest, latest }: LogEnds): Record<string, string> {
-  return { [EARLIEST_CURSOR]: String(earliest), ...(latest === undefined ? {} : { [LATEST_CURSOR]: String(latest) }) }
+  return { [EARLIEST_CURSOR]: String(earliest), [LATEST_CURSOR]: String(latest) }
 }

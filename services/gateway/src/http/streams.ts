@@ -73,7 +73,7 @@ export function createStreams({ bus, logger }: StreamsOptions): Streams {
   async function fetchStream(place: StreamPlace, leftMs: number): Promise<OpenedStream> {
     const { statusCode, headers, body } = await ask('GET', place, Math.max(leftMs, 1))
     const { [EARLIEST_CURSOR]: earliest, [LATEST_CURSOR]: latest } = headers
-    if (statusCode !== 200 || typeof earliest !== 'string') {
+    if (statusCode !== 200 || typeof earliest !== 'string' || typeof latest !== 'string') {
       await body.dump()
       const cause = new Error(`the stream process answered ${statusCode}`)
       // A 503 means that the history is unavailable, and no other stream process would have it. After any other status the caller
@@ -82,8 +82,7 @@ export function createStreams({ bus, logger }: StreamsOptions): Streams {
     }
     open.set(body, place)
     body.once('close', () => open.delete(body))
-    // A process of the previous release sends no latest cursor.
-    return { bytes: body, earliest, latest: typeof latest === 'string' ? latest : undefined }
+    return { bytes: body, earliest, latest }
   }
 
   async function end(place: StreamPlace): Promise<void> {

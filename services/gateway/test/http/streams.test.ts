@@ -55,18 +55,12 @@ async function startScene(greet: (socket: Socket) => void) {
 
 const chunkOf = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`
 
-test.each([
-  [HEAD, { earliest: '1', latest: '4' }],
-  [headOf('x-svc-earliest-cursor: 1\r\n'), { earliest: '1', latest: undefined }],
-])(
-  'spec 9.6: the cursors of a stream; a process of the previous release gives only the earliest: %#',
-  async (head, cursors) => {
-    await using scene = await startScene((socket) => void socket.write(head + chunkOf('retry: 1000\n\n')))
-    const { bytes, ...opened } = await scene.open()
-    expect(opened).toEqual(cursors)
-    bytes.on('error', () => {}).destroy()
-  },
-)
+test('spec 9.6: the cursors of a stream', async () => {
+  await using scene = await startScene((socket) => void socket.write(HEAD + chunkOf('retry: 1000\n\n')))
+  const { bytes, ...opened } = await scene.open()
+  expect(opened).toEqual({ earliest: '1', latest: '4' })
+  bytes.on('error', () => {}).destroy()
+})
 
 describe('a stream process that is up but does not answer', () => {
   test('is abandoned within the timeout of the call', async () => {

@@ -6,11 +6,8 @@ import { createBoards } from './boards.ts'
 const context = { traceparent: '', deadlineMs: 0 }
 const [OPEN, CLOSED] = ['open'.padEnd(20, '0'), 'closed'.padEnd(20, '0')]
 
-/**
- * Everybody may read `OPEN`; only alice may read `CLOSED`.
- * @param isOld simulates boards of the previous release, which does not say which boards are open when many are judged.
- */
-function startScene({ isOld = false } = {}) {
+/** Everybody may read `OPEN`; only alice may read `CLOSED`. */
+function startScene() {
   const asked: unknown[] = []
   const bus = {
     inFlight: 0,
@@ -19,10 +16,10 @@ function startScene({ isOld = false } = {}) {
       if (call.subject === judgeBoards.subject) {
         const all = request.board_ids as string[]
         const readable = all.filter((id) => id === OPEN || request.agent_id === 'alice')
-        return { readable, subscribed: [], ...(isOld ? {} : { open: all.filter((id) => id === OPEN) }) }
+        return { readable, open: all.filter((id) => id === OPEN) }
       }
       if (call.subject === listSubscribers.subject) {
-        return { subscribers: ['alice'], ...(isOld ? {} : { open: request.board_id === OPEN }) }
+        return { subscribers: ['alice'], open: request.board_id === OPEN }
       }
       expect(call.subject).toBe(judgeAccess.subject)
       const open = request.board_id === OPEN
@@ -61,15 +58,6 @@ test('spec 8.2: an open board is judged once for many agents, which may all read
     expect(await boards.listReaders(CLOSED, ['bob', 'alice'], context)).toEqual(['alice'])
   }
   expect(asked).toMatchObject([{ board_id: OPEN }, { board_id: CLOSED }, { board_id: CLOSED }])
-})
-
-test('boards of the previous release does not say which boards are open: pages are still right, and only subscribers are named', async () => {
-  const { asked, boards } = startScene({ isOld: true })
-  for (let time = 0; time < 2; time += 1) {
-    expect(await boards.listReadable('bob', [OPEN, CLOSED], context)).toEqual([OPEN])
-    expect(await boards.listReaders(OPEN, ['bob', 'alice'], context)).toEqual(['alice'])
-  }
-  expect(asked).toHaveLength(4)
 })
 
 test('spec 8.4, 8.10; ADR 5: the rights to post and to vote are judged each time', async () => {

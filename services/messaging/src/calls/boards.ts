@@ -30,7 +30,7 @@ export function createBoards(bus: Bus): Boards {
   async function judge(boardId: string, viewer: string | null, forPost: boolean, context: CallContext) {
     const question = { board_id: boardId, viewer, with_subscribers: forPost }
     const access = await bus.call(judgeAccess, question, context)
-    if (access.open === true) openBoards.set(boardId, true)
+    if (access.open) openBoards.set(boardId, true)
     return access
   }
 
@@ -44,14 +44,14 @@ export function createBoards(bus: Bus): Boards {
       const unknown = boardIds.filter((id) => openBoards.get(id) === undefined)
       if (unknown.length === 0) return boardIds
       const question = { agent_id: agentId, board_ids: unknown }
-      const { readable, open = [] } = await bus.call(judgeBoards, question, context)
+      const { readable, open } = await bus.call(judgeBoards, question, context)
       for (const id of open) openBoards.set(id, true)
       return boardIds.filter((id) => readable.includes(id) || !unknown.includes(id))
     },
     async listReaders(boardId, agentIds, context) {
       if (openBoards.get(boardId) === true) return agentIds
       const { open, subscribers } = await bus.call(listSubscribers, { board_id: boardId }, context)
-      if (open !== true) return agentIds.filter((id) => subscribers.includes(id))
+      if (!open) return agentIds.filter((id) => subscribers.includes(id))
       openBoards.set(boardId, true)
       return agentIds
     },

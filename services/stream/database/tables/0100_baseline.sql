@@ -15,14 +15,10 @@ create table stream.leases (
   agent_id text collate "C" not null,
   slot smallint not null check (slot between 1 and 2),
   id uuid not null unique, -- releaseLeases
-  -- Null: the lease ends at `expires_at`, unless its holder renews it.
-  process text collate "C" references stream.processes (id) on delete cascade,
-  -- `infinity` if the lease belongs to a process. Any process may take an expired lease.
-  expires_at timestamptz not null,
+  process text collate "C" not null references stream.processes (id) on delete cascade,
   primary key (agent_id, slot) -- takeLease
 );
 create index leases_of_process on stream.leases (process); -- listLeases, removal of a process
-create index leases_expired on stream.leases (expires_at); -- purgeLeases
 
 grant usage on schema stream to stream;
 -- First, revoke the default privileges of the deployment.

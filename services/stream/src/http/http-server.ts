@@ -98,7 +98,7 @@ async function serve(options: HttpServerOptions, seat: Seat, response: ServerRes
     response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       'x-svc-earliest-cursor': String(first.earliest),
-      ...(first.latest === undefined ? {} : { 'x-svc-latest-cursor': String(first.latest) }),
+      'x-svc-latest-cursor': String(first.latest),
     })
     await stream.run(response)
   } catch (error) {

@@ -1,6 +1,6 @@
 import { type Loop, startLoop } from '@svc/service/loop.ts'
 import type { StreamDeps } from '../deps.ts'
-import { listLeases, purgeLeases, releaseLeases } from '../store/leases.ts'
+import { listLeases, releaseLeases } from '../store/leases.ts'
 import { purgeProcesses, reportProcess, SILENCE_SECONDS } from '../store/processes.ts'
 
 const INTERVAL_MS = 2_000
@@ -57,7 +57,6 @@ export function startReportProcess({
         if (!hadLeases) closeAll('other processes considered this one dead')
         armGuard(beganMs)
         await database.run((sql) => purgeProcesses(sql))
-        await database.run((sql) => purgeLeases(sql))
         await releaseOrphans()
       } catch (error) {
         // Swallow the error, so that the loop retries at its next turn without backoff: other processes wait only for some seconds.

@@ -7,8 +7,8 @@ export interface HistoryPage {
   readonly next: number
   /** The cursor of the oldest event that is kept, or of the next event if none is kept (spec 9.6). */
   readonly earliest: number
-  /** The last cursor that was ever appended (spec 9.6); undefined if messaging did not say. */
-  readonly latest: number | undefined
+  /** The last cursor that was ever appended (spec 9.6). */
+  readonly latest: number
 }
 
 /** Reads the events of an agent after a cursor from messaging, which checks access at that moment. */

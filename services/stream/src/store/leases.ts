@@ -10,17 +10,15 @@ import type { Sql } from '@svc/postgres/database.ts'
 export async function takeLease(sql: Sql, agentId: string, id: string, processId: string): Promise<boolean> {
   for (let attempt = 0; attempt <= LIMITS.streamsPerIdentity; attempt += 1) {
     const rows = await sql`
-      insert into stream.leases as l (agent_id, slot, id, process, expires_at)
-      select ${agentId}, s.slot, ${id}, ${processId}, 'infinity'
+      insert into stream.leases as l (agent_id, slot, id, process)
+      select ${agentId}, s.slot, ${id}, ${processId}
       from generate_series(1, ${LIMITS.streamsPerIdentity}::integer) s (slot)
       where not exists (
         select from stream.leases o
-        where o.agent_id = ${agentId} and o.slot = s.slot and o.expires_at > clock_timestamp()
+        where o.agent_id = ${agentId} and o.slot = s.slot
       )
       order by s.slot limit 1
-      on conflict (agent_id, slot) do update
-      set id = excluded.id, process = excluded.process, expires_at = excluded.expires_at
-      where l.expires_at <= clock_timestamp()
+      on conflict (agent_id, slot) do nothing
       returning l.slot`
     if (rows.length > 0) return true
   }
@@ -35,13 +33,4 @@ export async function listLeases(sql: Sql, processId: string): Promise<string[]>
 
 export async function releaseLeases(sql: Sql, ids: readonly string[]): Promise<void> {
   await sql`delete from stream.leases l where l.id = any (${[...ids]}::uuid[])`
-}
-
-/** Removes expired leases, which only processes of the previous release leave behind. This only saves space. */
-export async function purgeLeases(sql: Sql): Promise<void> {
-  await sql`
-    delete from stream.leases l where l.ctid = any (array(
-      select o.ctid from stream.leases o where o.expires_at < clock_timestamp() - interval '1 minute'
-      limit 1000 for update skip locked
-    ))`
 }

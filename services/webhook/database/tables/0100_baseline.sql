@@ -64,8 +64,8 @@ create table webhook.jobs (
   ended_at timestamptz,
   -- The traceparent of the request that caused the job, if it is traced. Deliveries in any process continue this trace.
   traceparent text,
-  -- When the message was accepted, Unix milliseconds, for metrics. Null: unknown.
-  accepted_ms bigint,
+  -- When the message was accepted, Unix milliseconds, for metrics.
+  accepted_ms bigint not null,
   primary key (configuration, message_id), -- make_jobs, begin_attempts, finish
   constraint jobs_state check (
     (due_at is null) = (ended_at is not null) and (body is not null or ended_at is not null)

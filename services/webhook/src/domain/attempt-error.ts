@@ -34,7 +34,7 @@ export function lateIn(phase: Phase): AttemptError {
 /** Explains an error of Node or of the HTTP client. */
 export function attemptErrorOf(error: unknown, phase: Phase): AttemptError {
   if (error instanceof AttemptError) return error
-  // A URL of an earlier release, or an exempt target that no longer is one.
+  // An exempt target that no longer is one.
   if (error instanceof ServiceError) return new AttemptError('address', `url: ${error.message}`)
   const { code, name } = codeOf(error)
   if (name === 'TimeoutError') return lateIn(phase)

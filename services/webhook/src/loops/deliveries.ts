@@ -174,7 +174,7 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
 
 /** At least 0, because the clocks of two machines may differ. */
 function observeSinceAcceptance(metric: typeof acceptedToAttempt, { acceptedMs }: ClaimedJob): void {
-  if (acceptedMs !== null) metric.observe({}, Math.max(Date.now() - acceptedMs, 0) / MS_PER_SECOND)
+  metric.observe({}, Math.max(Date.now() - acceptedMs, 0) / MS_PER_SECOND)
 }
 
 /** @throws AttemptError if `work` takes longer. `work` continues, but its result is ignored. */

@@ -17,8 +17,8 @@ export interface ClaimedJob extends Occupant {
   readonly body: string
   /** Expiry of the message, Unix seconds. */
   readonly expiresAt: number
-  /** When the message was accepted, Unix milliseconds; null for a job that an earlier release made. */
-  readonly acceptedMs: number | null
+  /** When the message was accepted, Unix milliseconds. */
+  readonly acceptedMs: number
   /** Number of attempts that have ended. */
   readonly attempts: number
   /** The trace of the request that caused the job, if it is traced. */
