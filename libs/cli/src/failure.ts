@@ -77,7 +77,7 @@ export function explainFailure(error: unknown, env: Io['env'] = process.env): Fa
     return failure(EXIT.noAnswer, error.message, 'no_answer', hint)
   }
   if (error instanceof VerificationError) {
-    const hint = `if the service was set up anew, remove the file pin/<name> of this agent in ${join(stateFolder(env), 'agents')}`
+    const hint = `if the service was set up anew, or the pin is a mistake, remove the file pin/<name> of this agent in ${join(stateFolder(env), 'agents')}`
     const isPinned = error.reason === 'key_changed'
     return failure(EXIT.notVerified, error.message, error.reason, isPinned ? hint : undefined)
   }

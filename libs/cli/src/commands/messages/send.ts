@@ -6,7 +6,7 @@ import type { AgentClient } from '@svc/sdk/client.ts'
 import type { Acceptance } from '@svc/sdk/contacts/acceptances.ts'
 import { parseBody } from '@svc/sdk/messages/body.ts'
 import { type Command, Option } from 'commander'
-import { nameOrId, recipient, wholeNumber } from '../../arguments.ts'
+import { mistakesNamed, nameOrId, recipient, wholeNumber } from '../../arguments.ts'
 import { type Context, contextOf, type GlobalOptions } from '../../context.ts'
 import { UnknownOutcomeError } from '../../failure.ts'
 import { type Io, readStdin, UsageError } from '../../io.ts'
@@ -147,16 +147,6 @@ async function readBody(io: Io, text: string | undefined, json: string | undefin
   if (said === '') throw new UsageError('standard input is empty; svc send <to> "" sends an empty text')
   // A shell adds a line feed at the end. It is not part of the message.
   return said.replace(/\r?\n$/, '')
-}
-
-/** Mistakes in the arguments of the SDK are mistakes on the command line. */
-async function mistakesNamed<T>(composing: Promise<T>): Promise<T> {
-  try {
-    return await composing
-  } catch (cause) {
-    if (cause instanceof TypeError || cause instanceof RangeError) throw new UsageError(cause.message, { cause })
-    throw cause
-  }
 }
 
 /** @param repeat the command that repeats the message. */
