@@ -76,6 +76,24 @@ describe('--json', () => {
     })
   })
 
+  test.each([
+    ['--json', 'no command'],
+    ['admin --json', 'no command'],
+    ['--json sned', "unknown command 'sned'"],
+    ['health --loud --output json', "unknown option '--loud'"],
+    ['contacts acept --json', 'svc contacts has no command acept'],
+    ['contacts accept --json', "missing required argument 'agent'"],
+    ['inbox --limit x --output=ndjson', 'It must be a whole number'],
+    ['inbox --json --key', "option '--key <file>' argument missing"],
+    ['policy ajar --json', "'ajar' is invalid"],
+    ['agents --json --quiet', 'cannot be used with option'],
+    ['keygen --json --key /no/such/folder/key', 'cannot be written'],
+  ])('svc %s: a usage error is a document too, and nothing else', async (command, message) => {
+    const run = await svc(command.split(' '))
+    expect(run).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(JSON.parse(run.stderr)).toEqual({ error: { code: 'usage', message: expect.stringContaining(message) } })
+  })
+
   test('prints nothing for an empty list', async () => {
     await using scene = await startScene('alice')
     expect(await scene.as('alice', 'inbox --json')).toMatchObject({ exitCode: 0, stdout: '', stderr: 'no messages\n' })

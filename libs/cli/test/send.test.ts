@@ -166,15 +166,34 @@ describe('without an answer', () => {
     },
   )
 
-  test('an interrupt says how to repeat the message', async () => {
+  test.each([
+    ['send alice hello', 'GET /v2/me'],
+    ['send alice hello --seal', 'GET /v2/agents/alice'],
+    ['send --repeat 12345678', 'GET /.well-known/agent.json'],
+  ])('to what svc %s asks before it sends, it says that nothing was sent', async (command, request) => {
+    await using scene = await startScene('alice')
+    for (const fault of [{ kind: 'cut' }, { kind: 'refuse', code: 'unavailable' }] as const) {
+      const exitCode = fault.kind === 'cut' ? 3 : 1
+      scene.service.meet(request, ...four(fault))
+      const run = await scene.as('alice', command)
+      expect(run).toMatchObject({ exitCode, stdout: '', stderr: expect.stringMatching(/; nothing was sent\n$/) })
+      scene.service.meet(request, ...four(fault))
+      const json = await scene.as('alice', `${command} --json`)
+      expect(json).toMatchObject({ exitCode, stdout: '' })
+      expect(JSON.parse(json.stderr).error.message).toMatch(/; nothing was sent$/)
+    }
+  })
+
+  test.each([false, true])('an interrupt says how to repeat the message, in JSON: %s', async (isJson) => {
     await using scene = await startScene('alice')
     scene.service.meet('POST /v2/messages', { kind: 'hang' })
     const stop = new AbortController()
-    const run = scene.as('alice', 'send alice once', { signal: stop.signal })
+    const run = scene.as('alice', `send alice once${isJson ? ' --json' : ''}`, { signal: stop.signal })
     await eventually(() => scene.service.requests.some(({ target }) => target === '/v2/messages'))
     stop.abort()
     const { exitCode, stderr } = await run
     expect(exitCode).toBe(130)
+    if (isJson) expect(JSON.parse(stderr).error).toMatchObject({ code: 'interrupted', msg_id: expect.any(String) })
     const id = /svc send --repeat (\w+)/.exec(stderr)?.[1]
     expect((await scene.as('alice', `send --repeat ${id}`)).stdout).toContain(`accepted: ${id}`)
   })

@@ -8,7 +8,7 @@ import { parseBody } from '@svc/sdk/messages/body.ts'
 import { type Command, Option } from 'commander'
 import { mistakesNamed, nameOrId, recipient, wholeNumber } from '../../arguments.ts'
 import { type Context, contextOf, type GlobalOptions } from '../../context.ts'
-import { UnknownOutcomeError } from '../../failure.ts'
+import { NotSentError, UnknownOutcomeError } from '../../failure.ts'
 import { type Io, readStdin, UsageError } from '../../io.ts'
 import { deliver, findUnsent, isUnknown, type Unsent } from './unsent.ts'
 
@@ -85,7 +85,7 @@ Examples:
       // Hex never begins with `-`, which a command line would take for an option.
       const draft = { to, body, type, replyTo, threadId, ttl, id: randomUUID().replaceAll('-', '') }
       const composing = { seal: sealFor ?? seal, signal: context.signal }
-      const envelope = await mistakesNamed(agent.compose(draft, composing))
+      const envelope = await beforeSending(context, mistakesNamed(agent.compose(draft, composing)))
       if (print) {
         context.out.raw(`${JSON.stringify(envelope)}\n`)
         return
@@ -102,7 +102,17 @@ Examples:
 
 async function repeat(context: Context, command: Command, id: string): Promise<void> {
   const client = context.agent()
-  await send(context, command, { client, isRepeat: true }, await findUnsent(context.store(client), id))
+  const message = await beforeSending(context, findUnsent(context.store(client), id))
+  await send(context, command, { client, isRepeat: true }, message)
+}
+
+/** @throws NotSentError if no answer comes to what must be asked first. */
+async function beforeSending<T>({ signal }: Context, work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    throw isUnknown(error, signal) ? new NotSentError(error) : error
+  }
 }
 
 async function send(
@@ -156,10 +166,7 @@ async function report(context: Context, id: string, sending: Promise<SendResult>
     result = await sending
   } catch (error) {
     if (!isUnknown(error, context.signal)) throw error
-    const unknown = new UnknownOutcomeError(id, repeat, error)
-    // An interrupt ends svc without an error, but the message was perhaps sent.
-    if (context.signal.aborted) context.out.warn(unknown.message)
-    throw unknown
+    throw new UnknownOutcomeError(id, repeat, context.signal.aborted ? undefined : error)
   }
   context.out.print(result, [describe(result)], result.msg_id)
 }
