@@ -1,5 +1,6 @@
 /** Parsers of arguments and options. The user sees their errors together with the name of the argument. */
 import { isName, parseAddress } from '@svc/envelope/address.ts'
+import { ApiError } from '@svc/sdk/errors.ts'
 import { isAgentId } from '@svc/svc1/agent-id.ts'
 import { parsePublicKey } from '@svc/svc1/public-key.ts'
 import { InvalidArgumentError } from 'commander'
@@ -14,10 +15,11 @@ export function nameOrId(text: string): string {
   throw new InvalidArgumentError('It must be a name, an address or an id.')
 }
 
-/** Parses a recipient. The error is the same for signed and sealed messages, and comes before any request. */
+/** Parses a recipient, before any request. @throws ApiError as the SDK does. */
 export function recipient(text: string): string {
   if (isName(text) || parseAddress(text) !== undefined) return text
-  throw new InvalidArgumentError('It must be a name, name@authority or board:<id>.')
+  const message = 'to must be <name>@<authority> or board:<board id>'
+  throw new ApiError({ status: 400, code: 'invalid_envelope', message })
 }
 
 export function idOrKey(text: string): string {

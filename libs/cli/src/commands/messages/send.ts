@@ -139,9 +139,9 @@ export function addPost(program: Command, io: Io): void {
     .addHelpText('after', '\nExample:\n  svc post once.json --key alice.key')
     .action(async (file: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
-      const envelope = parseJson(file === STDIN ? await readStdin(io) : readText(file), file)
-      const sending = context.agent().post(envelope as Envelope, { signal: context.signal })
-      await report(context, (envelope as Envelope).id, sending, `svc post ${quoted(file)}${optionsOf(command)}`)
+      const envelope = envelopeIn(file === STDIN ? await readStdin(io) : readText(file), file)
+      const sending = context.agent().post(envelope, { signal: context.signal })
+      await report(context, envelope.id, sending, `svc post ${quoted(file)}${optionsOf(command)}`)
     })
 }
 
@@ -198,12 +198,17 @@ function bodyIn(text: string): JsonValue {
   }
 }
 
-function parseJson(text: string, what: string): unknown {
+function envelopeIn(text: string, file: string): Envelope {
+  let value: unknown
   try {
-    return JSON.parse(text)
+    value = parseBody(text)
   } catch (cause) {
-    throw new UsageError(`${what} is not JSON`, { cause })
+    // Which calls the whole text the body.
+    throw new UsageError(`${file}: ${(cause as Error).message.replace('body', 'envelope')}`, { cause })
   }
+  if (typeof value !== 'object' || value === null || !('id' in value))
+    throw new UsageError(`${file}: it is no envelope: svc send --print makes one`)
+  return value as unknown as Envelope
 }
 
 function readText(file: string): string {
