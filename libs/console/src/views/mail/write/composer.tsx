@@ -44,6 +44,8 @@ export function Composer(properties: Properties): JSX.Element {
 
   const recipient = recipientOf(draft.to, context.authority.value)
   const isPost = draft.to.startsWith('board:')
+  const asksRecipient = (!isReply || fields.to === '') && !(isPost && fields.to !== undefined)
+  const isRecipientWrong = asksRecipient && recipient === undefined
   const answers = answersOf(recipient, workspace)
   const acceptReplies = answers === 'offered' && draft.acceptReplies !== false
   const { body, problem: jsonProblem } = readBody(draft)
@@ -95,14 +97,14 @@ export function Composer(properties: Properties): JSX.Element {
         void send()
       }}
     >
-      {(!isReply || fields.to === '') && !(isPost && fields.to !== undefined) && (
+      {asksRecipient && (
         <RecipientField
           value={draft.to}
           onInput={(to) => {
             setProblem(undefined)
             setDraft({ ...draft, to })
           }}
-          problem={recipient === undefined ? problem : undefined}
+          problem={isRecipientWrong ? problem : undefined}
           hasFocus={draft.to === ''}
         />
       )}
@@ -144,7 +146,7 @@ export function Composer(properties: Properties): JSX.Element {
         subscribers={subscribers}
         recipient={recipient}
       />
-      {problem !== undefined && recipient !== undefined && (
+      {problem !== undefined && !isRecipientWrong && (
         <p class="problem" role="alert">
           {problem}
         </p>
