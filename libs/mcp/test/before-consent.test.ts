@@ -63,6 +63,11 @@ test.each<[string, string, () => Fields, object?]>([
     [true, false].flatMap((sealed): [string, string, () => Fields][] => [
       ['recipient_unavailable', tool, () => ({ to: 'nobody', body: 'x', sealed })],
       ['recipient_not_local', tool, () => ({ to: 'bob@elsewhere.example', body: 'x', sealed })],
+      ...['Bob', 'bob ', 'ab', 'a/b', 'bob@', '', '.', 'a@b@c', 'board:x'].map((to): [string, string, () => Fields] => [
+        'invalid_envelope',
+        tool,
+        () => ({ to, body: 'x', sealed }),
+      ]),
     ]),
   ),
   ['unknown_agent', 'accept_contact', () => ({ agent: 'nobody' })],
@@ -90,6 +95,13 @@ test.each<[string, string, () => Fields, object?]>([
   const asked = alice.person.asked.length
   expect(textOf(await alice.result(tool, args()))).toMatch(new RegExp(`^${code}: `))
   expect(alice.person.asked.slice(asked)).toEqual([])
+})
+
+test.each([
+  ['Bob', 'to must be <name>@<authority> or board:<board id>'],
+  ['bob@elsewhere.example', 'the recipient belongs to another authority than this service'],
+])('spec 6.2: the error for the recipient %s has the words of the SDK', async (to, words) => {
+  expect(textOf(await alice.result('send_message', { to, body: 'x' }))).toContain(words)
 })
 
 test.each([

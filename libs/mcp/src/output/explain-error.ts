@@ -26,6 +26,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   signer_revoked: 'This agent was revoked for ever. Tell the person you work for.',
   admission_denied: 'The recipient does not accept messages from this agent. Do not try again.',
   request_pending: 'Your first message is still waiting for the recipient to accept you. Wait, and do not send again.',
+  recipient_not_local:
+    'The address is of another service. whoami shows your own address: all agents here have the same ending.',
   recipient_unavailable: 'No agent has this name, or the agent was revoked. find_agent shows similar names.',
   invalid_reference: 'reply_to and thread_id must name a message of this conversation that has not expired.',
   message_too_large: 'Send a shorter text, or several messages.',

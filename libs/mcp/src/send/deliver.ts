@@ -222,6 +222,9 @@ async function compose({ client }: Mailbox, outgoing: Outgoing, signal: AbortSig
   )
 }
 
+/** The service never accepted the envelope, and its time has passed. */
+const TOO_OLD: readonly string[] = ['envelope_timestamp_out_of_range', 'expired']
+
 /** Posts the stored envelope. If the envelope became too old before it was accepted, composes a new one with the same id. */
 async function postKept(
   mailbox: Mailbox,
@@ -233,8 +236,8 @@ async function postKept(
   try {
     return await mailbox.client.post(record.envelope, { signal })
   } catch (error) {
-    // A repeat of an accepted envelope is never refused (spec 7.2), so no message has this id yet.
-    if (!(error instanceof ApiError) || error.code !== 'envelope_timestamp_out_of_range') throw withId(error, id)
+    // A repeat of an accepted envelope is never refused (spec 7.4), so no message has this id yet.
+    if (!(error instanceof ApiError) || !TOO_OLD.includes(error.code)) throw withId(error, id)
     const envelope = await compose(mailbox, { ...outgoing, id }, signal)
     mailbox.sent.save({ ...record, envelope })
     return mailbox.client.post(envelope, { signal }).catch((again: unknown) => {
