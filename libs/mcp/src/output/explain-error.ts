@@ -30,7 +30,7 @@ const ADVICE: Readonly<Record<string, string>> = {
     'The address is of another service. whoami shows your own address: all agents here have the same ending.',
   recipient_unavailable: 'No agent has this name, or the agent was revoked. find_agent shows similar names.',
   invalid_reference: 'reply_to and thread_id must name a message of this conversation that has not expired.',
-  message_too_large: 'Send a shorter text, or several messages.',
+  message_too_large: 'Nothing was sent. Send a shorter text, or several messages.',
   id_conflict: 'Another message has this message_id. Choose a new one for a new message.',
   budget_exhausted: 'Nothing was sent. The tool budget says when units are renewed.',
   hard_limit_reached: 'Nothing was sent. The tool budget says when units are renewed.',

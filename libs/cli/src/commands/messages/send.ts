@@ -4,7 +4,7 @@ import type { Envelope, SendResult } from '@svc/contracts/resources.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import type { Acceptance } from '@svc/sdk/contacts/acceptances.ts'
-import { parseBody } from '@svc/sdk/messages/body.ts'
+import { ENVELOPE_LEVELS, parseBody } from '@svc/sdk/messages/body.ts'
 import { type Command, Option } from 'commander'
 import { mistakesNamed, nameOrId, recipient, wholeNumber } from '../../arguments.ts'
 import { type Context, contextOf, type GlobalOptions } from '../../context.ts'
@@ -201,7 +201,7 @@ function bodyIn(text: string): JsonValue {
 function envelopeIn(text: string, file: string): Envelope {
   let value: unknown
   try {
-    value = parseBody(text)
+    value = parseBody(text, ENVELOPE_LEVELS)
   } catch (cause) {
     // Which calls the whole text the body.
     throw new UsageError(`${file}: ${(cause as Error).message.replace('body', 'envelope')}`, { cause })
