@@ -105,7 +105,11 @@ test.each([
 })
 
 test.each([
-  [{ body: 'x'.repeat(20_000), sealed: false }, '20002 code points and 20002 bytes', '4000 code points and 16384 bytes'],
+  [
+    { body: 'x'.repeat(20_000), sealed: false },
+    '20002 code points and 20002 bytes',
+    '4000 code points and 16384 bytes',
+  ],
   [{ body: 'x'.repeat(20_000) }, /\d{5} bytes when decoded/, '16384 bytes'],
 ])('spec 6.5: message_too_large names the size and the limit', async (message, size, limit) => {
   const text = textOf(await alice.result('send_message', { to: 'bob', ...message }))
