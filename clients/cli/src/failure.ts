@@ -14,10 +14,18 @@ export class UnknownOutcomeError extends Error {
   /** A command that finds it out, and sends the message if it was not accepted. */
   readonly repeat: string
 
+  /** @param cause undefined: the user has interrupted svc. */
   constructor(messageId: string, repeat: string, cause: unknown) {
     super(`it is unknown whether the message ${messageId} was accepted; to send it safely again: ${repeat}`, { cause })
     this.messageId = messageId
     this.repeat = repeat
+  }
+}
+
+/** An answer is missing that svc needs before it can send a message. */
+export class NotSentError extends Error {
+  constructor(cause: unknown) {
+    super('nothing was sent', { cause })
   }
 }
 
@@ -26,7 +34,7 @@ interface Failure {
   /** One sentence. Empty if commander has printed the error already. */
   readonly sentence: string
   /** Printed on stderr with `--json`. */
-  readonly json: { readonly error: object }
+  readonly json: { readonly error: { readonly code: string; readonly message: string } }
 }
 
 /** What the user can do about a refusal, if the service's message does not say it. */
@@ -56,18 +64,26 @@ const NO_ANSWER_HINT = 'check --url, and run svc doctor'
 /** An unexpected error begins with this. */
 export const BUG = 'this is a bug in svc:'
 
+const INTERRUPTED = failure(EXIT.interrupted, 'interrupted', 'interrupted')
+
 /** The exit code and the last line for a thrown value. */
 export function explainFailure(error: unknown, env: Io['env'] = process.env): Failure {
   if (error instanceof UnknownOutcomeError) {
-    const { sentence, json } = explainFailure(error.cause, env)
+    const isInterrupted = error.cause === undefined
+    const { exitCode, sentence, json } = isInterrupted ? INTERRUPTED : explainFailure(error.cause, env)
     const fields = { msg_id: error.messageId, repeat: error.repeat }
     return {
-      exitCode: EXIT.noAnswer,
+      exitCode: isInterrupted ? exitCode : EXIT.noAnswer,
       sentence: `${sentence}; ${error.message}`,
       json: { error: { ...json.error, ...fields } },
     }
   }
-  if (error instanceof CommanderError) return failure(error.exitCode === 0 ? EXIT.ok : EXIT.usage, '', 'usage')
+  if (error instanceof NotSentError) {
+    const { exitCode, sentence, json } = explainFailure(error.cause, env)
+    const message = `${json.error.message}; ${error.message}`
+    return { exitCode, sentence: `${sentence}; ${error.message}`, json: { error: { ...json.error, message } } }
+  }
+  if (error instanceof CommanderError) return misuse(error)
   if (error instanceof UsageError || error instanceof StoreError) return failure(EXIT.usage, error.message, 'usage')
   if (error instanceof ApiError) return refusal(error)
   if (error instanceof OperatorNetworkError) return failure(EXIT.noAnswer, error.message, 'no_answer')
@@ -77,12 +93,18 @@ export function explainFailure(error: unknown, env: Io['env'] = process.env): Fa
     return failure(EXIT.noAnswer, error.message, 'no_answer', hint)
   }
   if (error instanceof VerificationError) {
-    const hint = `if the service was set up anew, remove the file pin/<name> of this agent in ${join(stateFolder(env), 'agents')}`
+    const hint = `if the service was set up anew, or the pin is a mistake, remove the file pin/<name> of this agent in ${join(stateFolder(env), 'agents')}`
     const isPinned = error.reason === 'key_changed'
     return failure(EXIT.notVerified, error.message, error.reason, isPinned ? hint : undefined)
   }
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
   return failure(EXIT.internal, `${BUG} ${text}`, 'fault')
+}
+
+/** A command line that commander refuses. For help and the version, the exit code is 0. */
+function misuse({ exitCode, code, message }: CommanderError): Failure {
+  const text = code === 'commander.help' ? 'no command: see svc help' : message.replace(/^error: /, '')
+  return { ...failure(exitCode === 0 ? EXIT.ok : EXIT.usage, text, 'usage'), sentence: '' }
 }
 
 function refusal({ code, message, status, requestId, retryAfterSeconds }: ApiError): Failure {

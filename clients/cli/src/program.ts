@@ -19,7 +19,7 @@ import { addWebhook } from './commands/messages/webhook.ts'
 import { addBudget, addHealth } from './commands/service.ts'
 import { DEFAULT_URL } from './context.ts'
 import { EXIT, type ExitCode } from './exit-codes.ts'
-import { explainFailure } from './failure.ts'
+import { explainFailure, UnknownOutcomeError } from './failure.ts'
 import { type Io, UsageError } from './io.ts'
 import { nearest } from './nearest.ts'
 import { createOutput } from './output/output.ts'
@@ -73,22 +73,22 @@ const COMMANDS: readonly AddCommand[] = [
  */
 export async function runSvc(args: readonly string[], io: Io, more: readonly AddCommand[] = []): Promise<ExitCode> {
   let exitCode: ExitCode = EXIT.ok
-  const program = createProgram(io, [...COMMANDS, ...more], (code) => {
+  const isJson = wantsJson(args)
+  const program = createProgram(io, { commands: [...COMMANDS, ...more], isJson }, (code) => {
     exitCode = code
   })
   try {
     await program.parseAsync(args, { from: 'user' })
     return exitCode
   } catch (error) {
-    if (io.signal.aborted) return EXIT.interrupted
+    // An interrupt ends svc without an error, unless a message was perhaps sent.
+    if (io.signal.aborted && !(error instanceof UnknownOutcomeError)) return EXIT.interrupted
     const { exitCode, sentence, json } = explainFailure(error, io.env)
-    if (sentence !== '') {
-      const out = createOutput(io, 'table')
-      if (wantsJson(args)) out.warn(visibleJson(json))
-      else {
-        io.stderr.write(isColoured(io.env, io.stderr) ? `${paint('svc:', 'bad')} ` : 'svc: ')
-        out.warn(sentence)
-      }
+    const out = createOutput(io, 'table')
+    if (isJson && exitCode !== EXIT.ok) out.warn(visibleJson(json))
+    else if (sentence !== '') {
+      io.stderr.write(isColoured(io.env, io.stderr) ? `${paint('svc:', 'bad')} ` : 'svc: ')
+      out.warn(sentence)
     }
     return exitCode
   }
@@ -106,7 +106,11 @@ function wantsJson(args: readonly string[]): boolean {
   )
 }
 
-function createProgram(io: Io, commands: readonly AddCommand[], setExitCode: (code: ExitCode) => void): Command {
+function createProgram(
+  io: Io,
+  { commands, isJson }: { commands: readonly AddCommand[]; isJson: boolean },
+  setExitCode: (code: ExitCode) => void,
+): Command {
   const program = new Command('svc')
     .description('Signed agent messaging: register, send, read and acknowledge; boards to post to.')
     .version(SERVICE.version)
@@ -126,7 +130,8 @@ function createProgram(io: Io, commands: readonly AddCommand[], setExitCode: (co
     .configureHelp({ showGlobalOptions: true, styleTitle: (text) => paint(text, 'strong') })
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
-      writeErr: (text) => io.stderr.write(text),
+      // With JSON output, `runSvc` prints the error.
+      writeErr: (text) => isJson || io.stderr.write(text),
       getOutHelpWidth: () => io.stdout.columns ?? DEFAULT_COLUMNS,
       getErrHelpWidth: () => DEFAULT_COLUMNS,
       getOutHasColors: () => isColoured(io.env, io.stdout),

@@ -76,6 +76,24 @@ describe('--json', () => {
     })
   })
 
+  test.each([
+    ['--json', 'no command'],
+    ['admin --json', 'no command'],
+    ['--json sned', "unknown command 'sned'"],
+    ['health --loud --output json', "unknown option '--loud'"],
+    ['contacts acept --json', 'svc contacts has no command acept'],
+    ['contacts accept --json', "missing required argument 'agent'"],
+    ['inbox --limit x --output=ndjson', 'It must be a whole number'],
+    ['inbox --json --key', "option '--key <file>' argument missing"],
+    ['policy ajar --json', "'ajar' is invalid"],
+    ['agents --json --quiet', 'cannot be used with option'],
+    ['keygen --json --key /no/such/folder/key', 'cannot be written'],
+  ])('svc %s: a usage error is a document too, and nothing else', async (command, message) => {
+    const run = await svc(command.split(' '))
+    expect(run).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(JSON.parse(run.stderr)).toEqual({ error: { code: 'usage', message: expect.stringContaining(message) } })
+  })
+
   test('prints nothing for an empty list', async () => {
     await using scene = await startScene('alice')
     expect(await scene.as('alice', 'inbox --json')).toMatchObject({ exitCode: 0, stdout: '', stderr: 'no messages\n' })
@@ -120,6 +138,22 @@ describe('settings and contacts', () => {
     expect(await scene.as('bob', 'contacts list')).toMatchObject({ stdout: '', stderr: 'no contacts\n' })
     expect(await scene.as('bob', 'contacts accept nobody')).toMatchObject({ exitCode: 1 })
   })
+
+  test.each(['agent_id', 'pubkey'])('a name is pinned to the %s that was told outside the service', async (told) => {
+    await using scene = await startScene('alice', 'bob', 'mallory')
+    const [bob, mallory] = await Promise.all(
+      ['bob', 'mallory'].map(async (name) => (await scene.as(name, 'key show --json')).documents()[0]),
+    )
+    const pinned = await scene.as('alice', `contacts pin bob ${bob?.[told]} --json`)
+    expect(pinned.documents()).toEqual([{ name: 'bob', ...bob }])
+    expect(await scene.as('alice', `contacts pin bob ${mallory?.[told]}`)).toMatchObject({
+      exitCode: 4,
+      stderr: expect.stringContaining('to which the name is pinned'),
+    })
+    // The service gives another key for this name than the one that was told.
+    await scene.as('alice', `contacts pin mallory ${bob?.[told]}`)
+    expect(await scene.as('alice', 'lookup mallory')).toMatchObject({ exitCode: 4 })
+  })
 })
 
 describe('exit codes', () => {
@@ -142,6 +176,7 @@ describe('exit codes', () => {
     ['a dot segment as id', ['read', '..'], 2],
     ['a dot segment among ids', ['ack', '12345678', '.'], 2],
     ['a dot segment as contact', ['contacts', 'block', '..'], 2],
+    ['a pin that is no id and no key', ['contacts', 'pin', 'bob', 'ed25519:00'], 2],
     ['a dot segment as board', ['boards', 'show', '..'], 2],
     ['a dot segment as post', ['boards', 'hide', 'board', '.'], 2],
     ['an invalid role', ['boards', 'role', 'board', 'bob', 'owner'], 2],
@@ -196,7 +231,7 @@ test.each([
   [['sned'], 'Did you mean send?'],
   [['contacts', 'acept', 'alice'], 'did you mean accept?'],
   [['send', 'bob', '--sael'], 'Did you mean --seal?'],
-  [['contacts', 'befriend'], 'its commands are list, accept, block, remove'],
+  [['contacts', 'befriend'], 'its commands are list, accept, block, remove, pin'],
   [['inbox'], 'run svc init to make an agent'],
 ])('the error of svc %j says what to do: %s', async (args, hint) => {
   expect((await svc(args)).stderr).toContain(hint)

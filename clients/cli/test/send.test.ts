@@ -1,4 +1,7 @@
 import { writeFileSync } from 'node:fs'
+import type { ApiError } from '@svc/sdk/errors.ts'
+import { generateKey } from '@svc/sdk/keys.ts'
+import { clientOf } from '@svc/sdk/test/agents.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { describe, expect, test } from 'vitest'
 import type { RunOptions } from './run.ts'
@@ -65,6 +68,22 @@ describe('send', () => {
     expect(again.documents()).toMatchObject([{ duplicate: true }])
   })
 
+  test.each([
+    [
+      '{"id":"12345678","body":{"n":[1000000000000000000000001]}}',
+      'envelope.body.n[0] is an integer of more than 53 bits',
+    ],
+    ['{"id":"12345678","body":{"n":1,"n":2}}', 'the envelope is not I-JSON: duplicate member names'],
+    ['{', 'the envelope is not I-JSON'],
+    ['null', 'it is no envelope'],
+  ])('svc post refuses %s before anything is signed', async (text, problem) => {
+    await using scene = await startScene('alice')
+    const before = scene.service.requests.length
+    const run = await scene.as('alice', 'post -', { stdin: text })
+    expect(run).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(`svc: -: ${problem}`) })
+    expect(scene.service.requests).toHaveLength(before)
+  })
+
   test('spec 13.3: with a wrong clock, the message is signed again with the time of the service, and a warning says so', async () => {
     await using scene = await startScene('alice')
     scene.service.clockOffsetMs = 3_600_000
@@ -73,17 +92,24 @@ describe('send', () => {
     expect(run.stderr).toMatch(/^warning: this machine's clock is 3600 s behind the service's: .*\n$/)
   })
 
-  test('the same mistyped recipient gives one error, sealed or not', async () => {
+  test('spec 6.2: the same mistyped recipient gives one error, sealed or not, which is that of the SDK', async () => {
     await using scene = await startScene('alice')
-    const recipients = ['nobody', 'nobody@elsewhere.example', 'No Body', 'al', 'alice@', '@alice', 'board:x', 'a/../b']
-    for (const to of recipients) {
+    const malformed = ['No Body', 'Bob', 'bob ', 'al', 'alice@', '@alice', 'a@b@c', 'board:x', 'a/../b', '', '.']
+    const { code, status, message }: ApiError = await clientOf(scene.service, { key: generateKey(), name: 'alice' })
+      .send({ to: 'No Body', body: 'hello' })
+      .then(
+        () => expect.unreachable(),
+        (error) => error,
+      )
+    for (const to of ['nobody', 'nobody@elsewhere.example', ...malformed]) {
       const errorOf = async (...options: string[]) => {
         const { exitCode, stderr } = await scene.as('alice', 'send', { rest: [to, 'hello', '--json', ...options] })
         return { exitCode, stderr: stderr.replace(/,"request_id":"\w+"/, '') }
       }
       const error = await errorOf()
-      expect([1, 2]).toContain(error.exitCode)
+      expect(error.exitCode).toBe(1)
       expect(await errorOf('--seal'), to).toEqual(error)
+      if (malformed.includes(to)) expect(JSON.parse(error.stderr), to).toEqual({ error: { code, status, message } })
     }
   })
 
@@ -166,15 +192,34 @@ describe('without an answer', () => {
     },
   )
 
-  test('an interrupt says how to repeat the message', async () => {
+  test.each([
+    ['send alice hello', 'GET /v2/me'],
+    ['send alice hello --seal', 'GET /v2/agents/alice'],
+    ['send --repeat 12345678', 'GET /.well-known/agent.json'],
+  ])('to what svc %s asks before it sends, it says that nothing was sent', async (command, request) => {
+    await using scene = await startScene('alice')
+    for (const fault of [{ kind: 'cut' }, { kind: 'refuse', code: 'unavailable' }] as const) {
+      const exitCode = fault.kind === 'cut' ? 3 : 1
+      scene.service.meet(request, ...four(fault))
+      const run = await scene.as('alice', command)
+      expect(run).toMatchObject({ exitCode, stdout: '', stderr: expect.stringMatching(/; nothing was sent\n$/) })
+      scene.service.meet(request, ...four(fault))
+      const json = await scene.as('alice', `${command} --json`)
+      expect(json).toMatchObject({ exitCode, stdout: '' })
+      expect(JSON.parse(json.stderr).error.message).toMatch(/; nothing was sent$/)
+    }
+  })
+
+  test.each([false, true])('an interrupt says how to repeat the message, in JSON: %s', async (isJson) => {
     await using scene = await startScene('alice')
     scene.service.meet('POST /v2/messages', { kind: 'hang' })
     const stop = new AbortController()
-    const run = scene.as('alice', 'send alice once', { signal: stop.signal })
+    const run = scene.as('alice', `send alice once${isJson ? ' --json' : ''}`, { signal: stop.signal })
     await eventually(() => scene.service.requests.some(({ target }) => target === '/v2/messages'))
     stop.abort()
     const { exitCode, stderr } = await run
     expect(exitCode).toBe(130)
+    if (isJson) expect(JSON.parse(stderr).error).toMatchObject({ code: 'interrupted', msg_id: expect.any(String) })
     const id = /svc send --repeat (\w+)/.exec(stderr)?.[1]
     expect((await scene.as('alice', `send --repeat ${id}`)).stdout).toContain(`accepted: ${id}`)
   })

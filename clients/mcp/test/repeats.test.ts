@@ -137,3 +137,22 @@ test('spec 7.4: a message whose answers were all lost is sent once when the mode
   expect([duplicate, cost_units]).toEqual([true, 0])
   expect(lost).toContain(message_id)
 })
+
+test.each(['envelope_timestamp_out_of_range', 'expired'] as const)(
+  'spec 7.4: an envelope that the service never accepted (%s) is signed anew under the same id',
+  { timeout: 120_000 },
+  async (code) => {
+    await using stack = new AsyncDisposableStack()
+    const service = stack.use(await startFakeService())
+    const folder = stack.use(temporaryFolder())
+    await registered(service, 'bob')
+    const options = ['--key', folder.path('key'), '--url', service.url, '--register', 'alice', '--allow-strangers']
+    const alice = stack.use(await overStdio('stdio', options))
+    service.meet(POST, { kind: 'refuse', code })
+    const sent = await alice.call('send_message', { to: 'bob', body: 'once', ttl_seconds: 60 })
+    const posts = service.requests.filter(({ method, target }) => `${method} ${target}` === POST)
+    const envelopes = posts.map(({ body }) => JSON.parse(body) as { id: string })
+    expect(envelopes.map(({ id }) => id)).toEqual([sent.message_id, sent.message_id])
+    expect(new Set(envelopes.map((envelope) => JSON.stringify(envelope))).size).toBe(2)
+  },
+)

@@ -378,10 +378,10 @@ export class AgentClient {
    */
   async compose(draft: Draft, { seal = false, signal }: ComposeOptions = {}): Promise<Envelope> {
     const key = this.#signer()
-    if (draft.to.startsWith(BOARD_PREFIX) && seal === true)
-      throw new TypeError('a board has no key: set `seal` to the public key of a reader')
     const body = jsonBody(draft.body)
     const [address, from] = await Promise.all([this.#addressFor(draft.to, signal), this.address({ signal })])
+    if (address.startsWith(BOARD_PREFIX) && seal === true)
+      throw new TypeError('a board has no key: set `seal` to the public key of a reader')
     const sealFor =
       seal === false ? undefined : publicKeyOf(seal === true ? (await this.#recipient(address, signal)).pubkey : seal)
     return composeEnvelope(draft, { key, body, from, address, nowMs: this.#clock.nowMs(), sealFor })

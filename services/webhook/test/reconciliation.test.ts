@@ -6,7 +6,6 @@ import { purgeJobs } from '../src/store/jobs.ts'
 import { type Harness, newAgent, silent, startHarness } from './harness.ts'
 
 const OFTEN = { reconcileSeconds: 0.1 }
-const RECOVERY = { timeoutMs: 60_000 }
 
 function idsAt(h: Harness, path: string): string[] {
   return h.receiver.at(path).map(({ headers }) => String(headers['x-svc-message-id']))
@@ -21,7 +20,7 @@ async function untilCovered(h: Harness): Promise<void> {
         select r.covered_to > ${begun?.now ?? ''}::timestamptz as covered from webhook.reconciliation r`,
     )
     return row?.covered === true
-  }, RECOVERY)
+  })
 }
 
 describe('jobs that JetStream lost are made from the logs', () => {
@@ -46,7 +45,7 @@ describe('jobs that JetStream lost are made from the logs', () => {
         expected.push(messageId)
       } else expected.push(h.acceptUnheard(agent, cursor))
     }
-    await eventually(() => idsAt(h, '/forgotten').length >= expected.length, RECOVERY)
+    await eventually(() => idsAt(h, '/forgotten').length >= expected.length)
     await untilCovered(h)
     expect(idsAt(h, '/forgotten').toSorted()).toEqual(expected.toSorted())
   })
@@ -65,24 +64,24 @@ describe('jobs that JetStream lost are made from the logs', () => {
     for (const agent of [long, ...short]) await h.set(agent, `/${agent}`)
     for (let cursor = 1; cursor <= 60; cursor += 1) h.acceptUnheard(long, cursor)
     for (const agent of short) h.acceptUnheard(agent, 1)
-    await eventually(() => short.every((agent) => idsAt(h, `/${agent}`).length === 1), RECOVERY)
+    await eventually(() => short.every((agent) => idsAt(h, `/${agent}`).length === 1))
     expect(idsAt(h, `/${long}`).length).toBeLessThan(60)
     h.messaging.pageEntries = 100
     h.messaging.beforeRead = () => {}
     enough.resolve()
-    await eventually(() => idsAt(h, `/${long}`).length === 60, RECOVERY)
+    await eventually(() => idsAt(h, `/${long}`).length === 60)
   })
 
   test('a job that was removed after its end is not made again', async () => {
     const agent = newAgent()
     await h.set(agent, '/removed')
     h.acceptUnheard(agent, 1)
-    await eventually(() => idsAt(h, '/removed').length === 1, RECOVERY)
+    await eventually(() => idsAt(h, '/removed').length === 1)
     await eventually(async () => (await h.state(agent)).pending === 0)
     await untilCovered(h)
     expect(await h.database.run((sql) => purgeJobs(sql, 0, 1_000))).toBeGreaterThan(0)
     h.acceptUnheard(agent, 2)
-    await eventually(() => idsAt(h, '/removed').length === 2, RECOVERY)
+    await eventually(() => idsAt(h, '/removed').length === 2)
     await untilCovered(h)
     expect(new Set(idsAt(h, '/removed')).size).toBe(2)
     expect(idsAt(h, '/removed')).toHaveLength(2)
@@ -100,9 +99,9 @@ describe('jobs that JetStream lost are made from the logs', () => {
       await once?.()
     }
     h.acceptUnheard(agent, 1)
-    await eventually(() => interrupt === undefined, RECOVERY)
+    await eventually(() => interrupt === undefined)
     const newer = h.acceptUnheard(agent, 2)
-    await eventually(() => idsAt(h, '/after').length > 0, RECOVERY)
+    await eventually(() => idsAt(h, '/after').length > 0)
     await untilCovered(h)
     expect(idsAt(h, '/before')).toEqual([])
     expect(idsAt(h, '/after')).toEqual([newer])
@@ -138,7 +137,7 @@ test('jobs are kept until the logs have been compared beyond them', async () => 
   const agent = newAgent()
   await h.set(agent, '/kept')
   await h.accept(agent, 1)
-  await eventually(async () => idsAt(h, '/kept').length === 1 && (await h.state(agent)).pending === 0, RECOVERY)
+  await eventually(async () => idsAt(h, '/kept').length === 1 && (await h.state(agent)).pending === 0)
   expect(await h.database.run((sql) => purgeJobs(sql, 0, 10))).toBe(0)
   await h.database.run((sql) => sql`update webhook.reconciliation set covered_to = clock_timestamp()`)
   expect(await h.database.run((sql) => purgeJobs(sql, 0, 10))).toBe(1)

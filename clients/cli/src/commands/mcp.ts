@@ -1,7 +1,7 @@
 import { serve } from '@svc/mcp/serve.ts'
 import { StartError } from '@svc/mcp/startup/start-error.ts'
 import type { Command } from 'commander'
-import { wholeNumber } from '../arguments.ts'
+import { TOLD, wholeNumber } from '../arguments.ts'
 import { contextOf } from '../context.ts'
 import { type Io, UsageError } from '../io.ts'
 
@@ -38,7 +38,12 @@ export function addMcp(program: Command, io: Io): void {
       'ask before the units of a day exceed this; default: the free units of the day',
       wholeNumber(0, MAX_UNITS),
     )
-    .option('--pin <name=pubkey>', 'a public key that you have verified; may be repeated', collect, [])
+    .option(
+      '--pin <name=id-or-key>',
+      `${TOLD}: then no other key is believed for this name; may be repeated`,
+      collect,
+      [],
+    )
     .option('--state <folder>', 'folder for the cursor, pinned keys and sent messages; default: <key file>.state')
     .option('--http <port>', 'serve Streamable HTTP on 127.0.0.1 instead of stdio', wholeNumber(0, 65_535))
     .option('--token-file <file>', 'the token for HTTP, created if missing; default: <key file>.token')

@@ -26,9 +26,11 @@ const ADVICE: Readonly<Record<string, string>> = {
   signer_revoked: 'This agent was revoked for ever. Tell the person you work for.',
   admission_denied: 'The recipient does not accept messages from this agent. Do not try again.',
   request_pending: 'Your first message is still waiting for the recipient to accept you. Wait, and do not send again.',
+  recipient_not_local:
+    'The address is of another service. whoami shows your own address: all agents here have the same ending.',
   recipient_unavailable: 'No agent has this name, or the agent was revoked. find_agent shows similar names.',
   invalid_reference: 'reply_to and thread_id must name a message of this conversation that has not expired.',
-  message_too_large: 'Send a shorter text, or several messages.',
+  message_too_large: 'Nothing was sent. Send a shorter text, or several messages.',
   id_conflict: 'Another message has this message_id. Choose a new one for a new message.',
   budget_exhausted: 'Nothing was sent. The tool budget says when units are renewed.',
   hard_limit_reached: 'Nothing was sent. The tool budget says when units are renewed.',

@@ -109,7 +109,7 @@ export function createSenders(client: AgentClient, used: Marks, own: Own): Sende
     if (isSameAuthority(address.authority, own.authority)) return address.name
     throw new ToolError(
       'recipient_not_local',
-      'this address belongs to another service. whoami shows your own address: all agents here have the same ending.',
+      'the address is of another service. whoami shows your own address: all agents here have the same ending.',
     )
   }
 

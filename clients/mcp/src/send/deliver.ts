@@ -4,7 +4,7 @@ import { costUnits } from '@svc/contracts/price.ts'
 import type { Budget, Envelope, Message } from '@svc/contracts/resources.ts'
 import type { EnvelopeType } from '@svc/envelope/envelope.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
-import { DM_SIZE_LIMITS, fits, POST_SIZE_LIMITS } from '@svc/envelope/size.ts'
+import { payloadSize } from '@svc/envelope/size.ts'
 import type { Acceptance } from '@svc/sdk/contacts/acceptances.ts'
 import { AnswerError, ApiError } from '@svc/sdk/errors.ts'
 import type { Mailbox } from '../mailbox.ts'
@@ -14,7 +14,7 @@ import type { KnownAgent } from '../reading/senders.ts'
 import type { SentRecord } from '../store/sent.ts'
 import type { Call } from '../tools/tool.ts'
 import { obtainConsent } from './consent.ts'
-import { ACCEPTANCE_UNITS, type Delivered, findBudget, payloadOf, receiptOf } from './receipt.ts'
+import { ACCEPTANCE_UNITS, type Delivered, findBudget, receiptOf } from './receipt.ts'
 import {
   asRefusal,
   findContact,
@@ -116,7 +116,7 @@ async function prepare(
 ): Promise<{ record: SentRecord; budget: Budget }> {
   const { to, body } = outgoing
   const envelope = earlier?.envelope ?? (await compose(mailbox, outgoing, signal))
-  const { bytes } = payloadOf(envelope)
+  const { bytes } = payloadSize(envelope)
   const units = costUnits(bytes, await mostRecipients(mailbox, to, signal))
   const accepts = mustAccept(outgoing, contact)
   const more = accepts ? ACCEPTANCE_UNITS : 0
@@ -203,7 +203,7 @@ async function checkBefore(
   }
 }
 
-/** @throws ToolError `cannot_seal`, `message_too_large`. */
+/** @throws ToolError `cannot_seal`; ApiError `message_too_large`. */
 async function compose({ client }: Mailbox, outgoing: Outgoing, signal: AbortSignal): Promise<Envelope> {
   const { to, body, type, seal, id, replyTo, threadId, ttl } = outgoing
   if (!('agent' in to) && seal)
@@ -211,16 +211,11 @@ async function compose({ client }: Mailbox, outgoing: Outgoing, signal: AbortSig
   const address = 'agent' in to ? to.agent.name : `board:${to.boardId}`
   // Seals for the pinned key, not for the key that the service gives now.
   const key = seal && 'agent' in to ? to.agent.pubkey : false
-  const envelope = await client.compose({ to: address, body, type, id, replyTo, threadId, ttl }, { seal: key, signal })
-  const size = payloadOf(envelope)
-  const limits = 'agent' in to ? DM_SIZE_LIMITS : POST_SIZE_LIMITS
-  if (fits(size, limits)) return envelope
-  const { bytes, characters } = size
-  throw new ToolError(
-    'message_too_large',
-    `the message has ${bytes} bytes${characters === undefined ? ' when sealed' : ` and ${characters} characters`}. At most ${limits.bytes} bytes${characters === undefined ? '' : ` and ${limits.characters} characters`} are allowed. Nothing was sent. Send a shorter text, or several messages.`,
-  )
+  return client.compose({ to: address, body, type, id, replyTo, threadId, ttl }, { seal: key, signal })
 }
+
+/** The service never accepted the envelope, and its time has passed. */
+const TOO_OLD: readonly string[] = ['envelope_timestamp_out_of_range', 'expired']
 
 /** Posts the stored envelope. If the envelope became too old before it was accepted, composes a new one with the same id. */
 async function postKept(
@@ -233,8 +228,8 @@ async function postKept(
   try {
     return await mailbox.client.post(record.envelope, { signal })
   } catch (error) {
-    // A repeat of an accepted envelope is never refused (spec 7.2), so no message has this id yet.
-    if (!(error instanceof ApiError) || error.code !== 'envelope_timestamp_out_of_range') throw withId(error, id)
+    // A repeat of an accepted envelope is never refused (spec 7.4), so no message has this id yet.
+    if (!(error instanceof ApiError) || !TOO_OLD.includes(error.code)) throw withId(error, id)
     const envelope = await compose(mailbox, { ...outgoing, id }, signal)
     mailbox.sent.save({ ...record, envelope })
     return mailbox.client.post(envelope, { signal }).catch((again: unknown) => {

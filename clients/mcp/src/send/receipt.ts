@@ -1,6 +1,6 @@
 import { costUnits } from '@svc/contracts/price.ts'
 import type { Budget, Envelope, Lane } from '@svc/contracts/resources.ts'
-import { bodySize, type PayloadSize } from '@svc/envelope/size.ts'
+import { payloadSize } from '@svc/envelope/size.ts'
 import type { Acceptance } from '@svc/sdk/contacts/acceptances.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { explainError } from '../output/explain-error.ts'
@@ -30,13 +30,6 @@ export interface Delivered {
 
 /** The price of a new contact (spec 11.2). */
 export const ACCEPTANCE_UNITS = 1
-
-/** The charged payload (spec 6.5). */
-export function payloadOf(envelope: Envelope): PayloadSize {
-  return 'body_enc' in envelope
-    ? { bytes: Buffer.from(envelope.body_enc, 'base64').length, characters: undefined }
-    : bodySize(envelope.body)
-}
 
 /** @param before the budget before this call sent the message. Undefined if an earlier call has sent it. */
 export function receiptOf(
@@ -81,7 +74,7 @@ function costOf(
   { before, after }: { before: Budget; after: Budget | undefined },
 ): number | null {
   if (!envelope.to.startsWith('board:'))
-    return costUnits(payloadOf(envelope).bytes, 1) + (acceptance === 'accepted' ? ACCEPTANCE_UNITS : 0)
+    return costUnits(payloadSize(envelope).bytes, 1) + (acceptance === 'accepted' ? ACCEPTANCE_UNITS : 0)
   return after === undefined ? null : Math.max(0, after.used_units - before.used_units)
 }
 

@@ -8,8 +8,14 @@ import { contactState } from './contacts.ts'
 /** Where a message goes. */
 export type Recipient = { readonly agent: KnownAgent } | { readonly boardId: string }
 
-/** The agent with a name or an address, as the recipient of a message. @throws ToolError with the codes of the service. */
-export async function findRecipient({ senders }: Mailbox, to: string, signal: AbortSignal): Promise<KnownAgent> {
+/** The agent with a name or an address, as the recipient of a message. @throws ApiError, ToolError with the codes of the service. */
+export async function findRecipient(
+  { client, senders }: Mailbox,
+  to: string,
+  signal: AbortSignal,
+): Promise<KnownAgent> {
+  // So that the SDK refuses what is not a recipient. A board has no key.
+  await client.compose({ to, body: null }, { seal: !to.startsWith('board:'), signal })
   return senders.ofName(to, signal).catch(asRefusal)
 }
 

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createMarks } from '../store/marks.ts'
 import { pinKnownKeys } from './pins.ts'
 
-const [bob, carol, mallory] = [generateKey(), generateKey(), generateKey()]
+const [bob, carol, dave, mallory] = [generateKey(), generateKey(), generateKey(), generateKey()]
 
 let folder: string
 beforeEach(() => {
@@ -34,20 +34,21 @@ test('pins of an earlier version stay valid, and so do those of the configuratio
   leave('bob')
   writeFileSync(join(folder, 'pins', 'left-empty'), '')
   writeFileSync(join(folder, 'pins', 'bob.0123.tmp'), 'x')
-  await start(`carol=${carol.pubkey}`)
+  await start(`carol=${carol.pubkey}`, `dave=${dave.agentId}`)
   const later = await start()
   expect(await later.resolve('bob')).toMatchObject({ agentId: bob.agentId })
   expect(await later.resolve(carol.agentId)).toMatchObject({ name: 'carol' })
-  await expect(later.pin('bob', mallory.pubkey)).rejects.toMatchObject({ reason: 'key_changed' })
-  expect(['bob', 'carol', 'left-empty'].map(createMarks(folder, 'used').has)).toEqual([true, true, false])
+  for (const name of ['bob', 'dave'])
+    await expect(later.pin(name, mallory.pubkey)).rejects.toMatchObject({ reason: 'key_changed' })
+  expect(await later.pin('dave', dave.pubkey)).toMatchObject({ agentId: dave.agentId })
+  expect(['bob', 'carol', 'dave', 'left-empty'].map(createMarks(folder, 'used').has)).toEqual([true, true, true, false])
 })
 
 test('a pin that contradicts another one, or is damaged, is not ignored', async () => {
   leave('bob')
   await start()
-  await expect(start(`bob=${mallory.pubkey}`)).rejects.toThrow(
-    /^--pin bob=.*: the state folder pins another key for bob/,
-  )
+  for (const told of [mallory.pubkey, mallory.agentId])
+    await expect(start(`bob=${told}`)).rejects.toThrow(/^--pin bob=.*: the state folder pins another key for bob/)
   leave('bob', mallory)
   await expect(start()).rejects.toThrow(
     /pins\/bob: the state folder pins another key for bob.*Find out which one is right/,
@@ -56,10 +57,11 @@ test('a pin that contradicts another one, or is damaged, is not ignored', async 
   await expect(start()).rejects.toThrow(/pins\/bob is damaged/)
 })
 
-test.each([
-  ['Bob=ed25519:00', 'malformed'],
-  ['bob', 'a public key must be'],
-  ['bob=ed25519:00', 'a public key must be'],
-])('a malformed pin of the configuration is refused: %s', async (text, reason) => {
-  await expect(start(text)).rejects.toThrow(reason)
-})
+test.each([`Bob=${bob.pubkey}`, 'bob', 'bob=ed25519:00', `bob=${bob.agentId}=`])(
+  'a malformed pin of the configuration is refused: %s',
+  async (text) => {
+    await expect(start(text)).rejects.toThrow(
+      `--pin ${text} is malformed: use <name>=<agent id> or <name>=<public key, ed25519:…>`,
+    )
+  },
+)

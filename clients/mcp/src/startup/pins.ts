@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { isAgentName } from '@svc/contracts/ids.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import { VerificationError } from '@svc/sdk/errors.ts'
+import { isAgentId } from '@svc/svc1/agent-id.ts'
+import { parsePublicKey } from '@svc/svc1/public-key.ts'
 import { readIfThere } from '../store/files.ts'
 import type { Marks } from '../store/marks.ts'
 import { StartError } from './start-error.ts'
@@ -10,9 +12,12 @@ import { StartError } from './start-error.ts'
 /** Earlier versions kept each pin as `{"name", "agentId", "pubkey", "by"}` in a file of this folder. They stay as they are. */
 const EARLIER = 'pins'
 
+/** Aborted, so that the service is not asked for the key of an agent id: it may be down. The pin holds at the first look-up. */
+const ASK_NOBODY = AbortSignal.abort()
+
 /**
- * Pins the keys that an earlier version has left in the state folder, and those that the person configured.
- * @param configured `<name>=ed25519:<HEX>`.
+ * Pins the keys that an earlier version has left in the state folder, and the keys and agent ids that the person configured.
+ * @param configured `<name>=<agent id>` or `<name>=ed25519:<HEX>`.
  * @throws StartError if a pin is malformed, or contradicts another pin.
  */
 export async function pinKnownKeys(
@@ -21,26 +26,29 @@ export async function pinKnownKeys(
   { folder, configured }: { folder: string; configured: readonly string[] },
 ): Promise<void> {
   for (const { path, name, pubkey } of earlierPins(join(folder, EARLIER))) {
-    await pinKey(client, { name, pubkey, source: path })
+    await pinKey(client, { name, keyOrId: pubkey, source: path })
     used.add(name)
   }
   for (const text of configured) {
-    const [name = '', pubkey = ''] = text.split('=', 2)
+    const [name = '', keyOrId = '', ...more] = text.split('=')
     const source = `--pin ${text}`
-    if (!isAgentName(name)) throw new StartError(`${source} is malformed: use <name>=ed25519:<64 hex digits>`)
-    await pinKey(client, { name, pubkey, source })
+    const isKeyOrId = more.length === 0 && (isAgentId(keyOrId) || parsePublicKey(keyOrId) !== undefined)
+    if (!isAgentName(name) || !isKeyOrId)
+      throw new StartError(`${source} is malformed: use <name>=<agent id> or <name>=<public key, ed25519:…>`)
+    await pinKey(client, { name, keyOrId, source })
     used.add(name)
   }
 }
 
-/** @param source where the key is from. @throws StartError if the key is malformed, or another key is pinned for the name. */
+/** @param source where the key or id is from. @throws StartError if it is malformed, or another key is pinned for the name. */
 export async function pinKey(
   client: AgentClient,
-  { name, pubkey, source }: { name: string; pubkey: string; source: string },
+  { name, keyOrId, source }: { name: string; keyOrId: string; source: string },
 ): Promise<void> {
   try {
-    await client.pin(name, pubkey)
+    await client.pin(name, keyOrId, { signal: ASK_NOBODY })
   } catch (cause) {
+    if (cause === ASK_NOBODY.reason) return
     if (cause instanceof TypeError) throw new StartError(`${source}: ${cause.message}`, { cause })
     if (!(cause instanceof VerificationError)) throw cause
     throw new StartError(

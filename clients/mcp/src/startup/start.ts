@@ -34,7 +34,7 @@ export interface StartOptions {
   readonly register?: string | undefined
   /** Default: `<keyPath>.state`. */
   readonly statePath?: string | undefined
-  /** `<name>=ed25519:<HEX>`: keys that the person did not get from the service. */
+  /** `<name>=<agent id>` or `<name>=ed25519:<HEX>`, which the person did not get from the service. */
   readonly pins?: readonly string[] | undefined
   readonly policy: Policy
   /** The most characters of others' text in one result. Default 20,000. */
@@ -74,7 +74,7 @@ export async function openMailbox(options: StartOptions, log: Log): Promise<Mail
   const registration = createRegistration(firstClient, {
     wanted: register,
     async onFirst({ name, isNew }, signal) {
-      await pinKey(client, { name, pubkey: key.pubkey, source: 'this agent' })
+      await pinKey(client, { name, keyOrId: key.pubkey, source: 'this agent' })
       Object.assign(own, { name, authority: await client.authority({ signal }) })
       // Events begin now, because check_inbox shows older unread messages. For a new agent everything is new.
       if (cursor.read() === undefined) cursor.advance(isNew ? 0 : await client.latestCursor({ signal }))

@@ -75,7 +75,7 @@ export function createFile(path: string, content: string): boolean {
     file = openSync(path, 'wx', OWNER_ALONE)
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw cannotWrite(path, error)
-    return content !== '' && isAbandoned(path) && removeIfStill(path, '') && createFile(path, content)
+    return content !== '' && isAbandoned(path) && removeIfEmpty(path) && createFile(path, content)
   }
   try {
     writeFileSync(file, content, { flush: true })
@@ -140,20 +140,20 @@ export function touchFile(path: string): boolean {
 }
 
 /**
- * Removes a file if it still has this content. If several processes try, only one succeeds, because only one can rename the
+ * Removes a file if it is still empty. If several processes try, only one succeeds, because only one can rename the
  * file.
  * @returns false if another process was first.
  * @throws StateError.
  */
-function removeIfStill(path: string, content: string): boolean {
+function removeIfEmpty(path: string): boolean {
   // Most late processes stop here. A process that continues moves a newer file away for a moment, and a third process could
   // create the file meanwhile.
-  if (readIfThere(path)?.toString('utf8') !== content) return false
+  if (readIfThere(path)?.length !== 0) return false
   const moved = `${path}.${randomBytes(6).toString('hex')}.tmp`
   try {
     renameSync(path, moved)
     const found = readFileSync(moved, 'utf8')
-    if (found === content) return true
+    if (found === '') return true
     createFile(path, found)
     return false
   } catch (error) {

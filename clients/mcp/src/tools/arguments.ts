@@ -1,4 +1,5 @@
 import type { JsonSchemaType } from '@modelcontextprotocol/server'
+import { parseBody } from '@svc/sdk/messages/body.ts'
 
 /**
  * The arguments of a call in the types of the schema. Models and clients often send `null`, `""` or `"null"` for an argument
@@ -46,11 +47,11 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The value of JSON text, if it has the expected type. Otherwise the text itself. */
+/** The value of JSON text, if it has the expected type, and no number or member would change. Otherwise the text itself. */
 function jsonOr(value: unknown, isExpected: (parsed: unknown) => boolean): unknown {
   if (typeof value !== 'string') return value
   try {
-    const parsed: unknown = JSON.parse(value)
+    const parsed: unknown = parseBody(value)
     return isExpected(parsed) ? parsed : value
   } catch {
     return value

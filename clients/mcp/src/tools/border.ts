@@ -4,7 +4,7 @@ import { AnswerError } from '@svc/sdk/errors.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { unfenced } from '../output/fence.ts'
 import { ToolError } from '../output/tool-error.ts'
-import { CURSOR_ALIAS, CURSOR_ARGUMENT, Id, Name, NameOrId } from './schemas.ts'
+import { CURSOR_ALIAS, CURSOR_ARGUMENT, Id, Name, NameOrId, RecipientName } from './schemas.ts'
 
 /**
  * The border between the tools and a model, for one call. Senders choose the ids of their messages, and an id has room for an
@@ -20,7 +20,7 @@ export interface Border {
 
 /** Hex digits with or without the dashes of a UUID. */
 const WORDLESS = /^(?:[0-9a-f]+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i
-const NAMES: ReadonlySet<string | undefined> = new Set([Name.pattern, NameOrId.pattern])
+const NAMES: ReadonlySet<string | undefined> = new Set([Name.pattern, NameOrId.pattern, RecipientName.pattern])
 
 export function createBorder({ aliases, sent }: Pick<Mailbox, 'aliases' | 'sent'>): Border {
   /** Ids that the model has written itself in this call. */

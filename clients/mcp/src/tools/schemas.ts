@@ -106,6 +106,8 @@ export const Id = matching(ID, 'Id of a message, as a result shows it')
 export const Board = matching(ids.BoardId.pattern, 'Id of a board')
 const NAME = `(?:${FENCED_LINE})?${inner(ids.AgentName.pattern)}(?:@[A-Za-z0-9._~:\\[\\]-]{1,300})?`
 export const Name = matching(`^${NAME}$`, 'Name of an agent, or its address name@authority')
+/** Any text, so that a mistyped recipient gets the error of the SDK instead of a pattern (`findRecipient`). */
+export const RecipientName = matching('^[^]{0,400}$', 'Name of an agent, or its address name@authority')
 export const NameOrId = matching(`^(?:${NAME}|${inner(ids.AgentId.pattern)})$`, 'Name, address or agent id of an agent')
 /** One of these words, as a single type, because not every client supports unions. */
 export const wordOf = <T extends string>(words: readonly T[], description: string) =>

@@ -118,6 +118,8 @@ describe('arguments', () => {
 
   test.each<[string, Fields, Fields | string]>([
     ['null', { ...plain, count: null, isFast: null, place: null }, plain],
+    ['JSON text in which a number would change', { ...plain, count: '9007199254740993' }, 'count must be integer'],
+    ['JSON text with a member twice', { ...plain, place: '{"city":"a","city":"b"}' }, 'place must be object'],
     ['an empty text', { ...plain, count: '', isFast: ' ', place: '' }, plain],
     ['null as text', { ...plain, count: 'null', isFast: 'null', place: 'null' }, plain],
     ['an unknown argument that is null', { ...plain, other: null }, plain],

@@ -31,7 +31,7 @@ test.each<[string, unknown, string]>([
   ['toJSON that gives NaN', { x: { toJSON: () => Number.NaN } }, 'body.x is NaN'],
   ['an invalid date', { at: new Date(Number.NaN) }, 'body.at is an invalid date'],
   ['an object that contains itself', cyclic, 'or contains itself'],
-  ['64 levels', JSON.parse(`${'['.repeat(64)}${']'.repeat(64)}`), 'nested more than 63 levels'],
+  ['64 levels', JSON.parse(`${'['.repeat(64)}${']'.repeat(64)}`), 'nested too deep for an envelope of 64 levels'],
   ['a Buffer', { bytes: Buffer.from('hi') }, 'body.bytes is a Uint8Array'],
 ])('spec 2.5: a body with %s is refused, with the path of the member', (_, body, message) => {
   expect(() => jsonBody(body)).toThrow(TypeError)
@@ -62,7 +62,7 @@ test.each<[unknown, string]>([
   [new Array(1), 'body[0] is missing from a sparse array'],
   [JSON.parse('{"__proto__":1}'), 'body.__proto__ is not allowed as a name'],
   [[new Date(Number.NaN)], 'body[0] is an invalid date'],
-  [cyclic, `body${'.self'.repeat(15)}.… is nested more than 63 levels deep, or contains itself`],
+  [cyclic, `body${'.self'.repeat(15)}.… is nested too deep for an envelope of 64 levels, or contains itself`],
 ])('the message says what is true of %j', (body, message) => {
   expect(() => jsonBody(body)).toThrow(new TypeError(message))
 })

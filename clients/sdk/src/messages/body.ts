@@ -2,7 +2,8 @@ import { parseIJson } from '@svc/envelope/i-json.ts'
 import type { JsonObject, JsonValue } from '@svc/envelope/json-value.ts'
 
 /** An envelope may have 64 levels (spec 2.5), and is one itself. */
-const DEPTH_MAX = 63
+export const ENVELOPE_LEVELS = 64
+const BODY_LEVELS = ENVELOPE_LEVELS - 1
 /** JSON writes larger numbers with an exponent, which no reader takes for an exact integer. */
 const EXPONENT_FROM = 1e21
 /** Characters of a path that is named. That of a cycle would have as many members as there may be levels. */
@@ -19,8 +20,8 @@ const encoder = new TextEncoder()
  * `JSON.stringify` silently changes or drops what JSON cannot carry, such as NaN and undefined. All of that is refused.
  * @throws TypeError with the path of the wrong member, e.g. `body.items[2].price`.
  */
-export function jsonBody(body: unknown): JsonValue {
-  const value = copy(body, '', 'body', 0)
+export function jsonBody(body: unknown, levels = BODY_LEVELS): JsonValue {
+  const value = copy(body, '', 'body', levels)
   try {
     return parseIJson(encoder.encode(JSON.stringify(value))).value
   } catch (cause) {
@@ -32,13 +33,13 @@ export function jsonBody(body: unknown): JsonValue {
  * The body in a JSON text. Unlike `JSON.parse`, this refuses duplicate members, and integers whose last digits would change.
  * @throws TypeError that says what is wrong with the text, e.g. `body.id is an integer of more than 53 bits`.
  */
-export function parseBody(text: string): JsonValue {
+export function parseBody(text: string, levels = BODY_LEVELS): JsonValue {
   try {
     parseIJson(encoder.encode(text))
   } catch (cause) {
     throw new TypeError(`the body is not I-JSON: ${(cause as Error).message}`, { cause })
   }
-  return jsonBody(JSON.parse(text, asWritten))
+  return jsonBody(JSON.parse(text, asWritten), levels)
 }
 
 /** An integer that a number cannot hold becomes a bigint, which `jsonBody` refuses. An old browser gives no source. */
@@ -48,7 +49,7 @@ function asWritten(_key: string, value: unknown, context?: { source?: string }):
 }
 
 /** @param key the member's name, which `toJSON` gets. */
-function copy(given: unknown, key: string, path: string, depth: number): JsonValue {
+function copy(given: unknown, key: string, path: string, levels: number): JsonValue {
   const value = converted(given, key, path)
   switch (typeof value) {
     case 'string':
@@ -59,9 +60,12 @@ function copy(given: unknown, key: string, path: string, depth: number): JsonVal
       return value
     case 'object':
       if (value === null) return null
-      if (depth === DEPTH_MAX)
-        return refuse(`${path.slice(0, MAX_PATH)}…`, `is nested more than ${DEPTH_MAX} levels deep, or contains itself`)
-      return Array.isArray(value) ? copyArray(value, path, depth + 1) : copyObject(value, path, depth + 1)
+      if (levels === 0)
+        return refuse(
+          `${path.slice(0, MAX_PATH)}…`,
+          `is nested too deep for an envelope of ${ENVELOPE_LEVELS} levels, or contains itself`,
+        )
+      return Array.isArray(value) ? copyArray(value, path, levels - 1) : copyObject(value, path, levels - 1)
     case 'bigint':
       return refuse(path, Number.isSafeInteger(Number(value)) ? `is a bigint${NOT_JSON}` : TOO_MANY_BITS)
     default:
@@ -87,14 +91,14 @@ function finite(value: number, path: string): number {
   return value
 }
 
-function copyArray(values: readonly unknown[], path: string, depth: number): JsonValue[] {
+function copyArray(values: readonly unknown[], path: string, levels: number): JsonValue[] {
   return Array.from(values, (value, index) => {
     const at = `${path}[${index}]`
-    return index in values ? copy(value, String(index), at, depth) : refuse(at, 'is missing from a sparse array')
+    return index in values ? copy(value, String(index), at, levels) : refuse(at, 'is missing from a sparse array')
   })
 }
 
-function copyObject(value: object, path: string, depth: number): JsonObject {
+function copyObject(value: object, path: string, levels: number): JsonObject {
   const kind = Object.prototype.toString.call(value).slice('[object '.length, -1)
   if (ArrayBuffer.isView(value) || kind !== 'Object') return refuse(path, `is a ${kind}${NOT_JSON}`)
   const copied: JsonObject = {}
@@ -102,7 +106,7 @@ function copyObject(value: object, path: string, depth: number): JsonObject {
     const at = PLAIN_NAME.test(name) ? `${path}.${name}` : `${path}[${JSON.stringify(name)}]`
     if (!name.isWellFormed()) return refuse(at, 'has a lone surrogate in its name, which is no Unicode text')
     if (name === '__proto__') return refuse(at, 'is not allowed as a name')
-    copied[name] = copy(member, name, at, depth)
+    copied[name] = copy(member, name, at, levels)
   }
   return copied
 }

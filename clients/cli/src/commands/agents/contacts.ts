@@ -1,6 +1,6 @@
 import type { ContactEntry, ContactState } from '@svc/contracts/resources.ts'
 import type { Command } from 'commander'
-import { nameOrId } from '../../arguments.ts'
+import { idOrKey, mistakesNamed, nameOrId, TOLD } from '../../arguments.ts'
 import { agentIdOf, contextOf } from '../../context.ts'
 import type { Io } from '../../io.ts'
 import { idLine } from '../../output/format.ts'
@@ -20,7 +20,7 @@ const CHANGES: { name: string; state: ContactState; done: string; description: s
 export function addContacts(program: Command, io: Io): void {
   const group = program
     .command('contacts')
-    .description('list, accept, block and remove contacts')
+    .description('list, accept, block and remove contacts; pin their keys')
     .addHelpText(
       'after',
       `
@@ -29,6 +29,7 @@ Examples:
   svc contacts accept alice --key bob.key
   svc contacts block 4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKi --key bob.key
   svc contacts remove alice --key bob.key
+  svc contacts pin alice 4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKi --key bob.key
 
 The list shows the names that svc has seen on this machine, and marks the agents that svc send --accept-replies accepted.
 Remove takes such an acceptance back.`,
@@ -69,4 +70,23 @@ Remove takes such an acceptance back.`,
         context.out.print({ agent_id: agentId, ...contact }, [`${done} ${who}`], agentId)
       })
   }
+
+  group
+    .command('pin')
+    .argument('<name>', 'the name of an agent', nameOrId)
+    .argument('<id-or-key>', TOLD, idOrKey)
+    .description('from now on believe no other key for this name; free')
+    .addHelpText(
+      'after',
+      `
+svc asks the service for the key of an agent id. If no answer comes, run the command again.
+
+Example:
+  svc contacts pin alice 4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKi --key bob.key`,
+    )
+    .action(async (name: string, told: string, _options: object, command: Command) => {
+      const context = contextOf(io, command)
+      const { agentId, pubkey } = await mistakesNamed(context.agent().pin(name, told, { signal: context.signal }))
+      context.out.print({ name, agent_id: agentId, pubkey }, [`pinned ${name} to ${agentId}`], agentId)
+    })
 }

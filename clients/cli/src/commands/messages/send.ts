@@ -4,11 +4,11 @@ import type { Envelope, SendResult } from '@svc/contracts/resources.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import type { Acceptance } from '@svc/sdk/contacts/acceptances.ts'
-import { parseBody } from '@svc/sdk/messages/body.ts'
+import { ENVELOPE_LEVELS, parseBody } from '@svc/sdk/messages/body.ts'
 import { type Command, Option } from 'commander'
-import { nameOrId, recipient, wholeNumber } from '../../arguments.ts'
+import { mistakesNamed, nameOrId, recipient, wholeNumber } from '../../arguments.ts'
 import { type Context, contextOf, type GlobalOptions } from '../../context.ts'
-import { UnknownOutcomeError } from '../../failure.ts'
+import { NotSentError, UnknownOutcomeError } from '../../failure.ts'
 import { type Io, readStdin, UsageError } from '../../io.ts'
 import { deliver, findUnsent, isUnknown, type Unsent } from './unsent.ts'
 
@@ -85,7 +85,7 @@ Examples:
       // Hex never begins with `-`, which a command line would take for an option.
       const draft = { to, body, type, replyTo, threadId, ttl, id: randomUUID().replaceAll('-', '') }
       const composing = { seal: sealFor ?? seal, signal: context.signal }
-      const envelope = await mistakesNamed(agent.compose(draft, composing))
+      const envelope = await beforeSending(context, mistakesNamed(agent.compose(draft, composing)))
       if (print) {
         context.out.raw(`${JSON.stringify(envelope)}\n`)
         return
@@ -102,7 +102,17 @@ Examples:
 
 async function repeat(context: Context, command: Command, id: string): Promise<void> {
   const client = context.agent()
-  await send(context, command, { client, isRepeat: true }, await findUnsent(context.store(client), id))
+  const message = await beforeSending(context, findUnsent(context.store(client), id))
+  await send(context, command, { client, isRepeat: true }, message)
+}
+
+/** @throws NotSentError if no answer comes to what must be asked first. */
+async function beforeSending<T>({ signal }: Context, work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    throw isUnknown(error, signal) ? new NotSentError(error) : error
+  }
 }
 
 async function send(
@@ -129,9 +139,9 @@ export function addPost(program: Command, io: Io): void {
     .addHelpText('after', '\nExample:\n  svc post once.json --key alice.key')
     .action(async (file: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
-      const envelope = parseJson(file === STDIN ? await readStdin(io) : readText(file), file)
-      const sending = context.agent().post(envelope as Envelope, { signal: context.signal })
-      await report(context, (envelope as Envelope).id, sending, `svc post ${quoted(file)}${optionsOf(command)}`)
+      const envelope = envelopeIn(file === STDIN ? await readStdin(io) : readText(file), file)
+      const sending = context.agent().post(envelope, { signal: context.signal })
+      await report(context, envelope.id, sending, `svc post ${quoted(file)}${optionsOf(command)}`)
     })
 }
 
@@ -149,16 +159,6 @@ async function readBody(io: Io, text: string | undefined, json: string | undefin
   return said.replace(/\r?\n$/, '')
 }
 
-/** Mistakes in the arguments of the SDK are mistakes on the command line. */
-async function mistakesNamed<T>(composing: Promise<T>): Promise<T> {
-  try {
-    return await composing
-  } catch (cause) {
-    if (cause instanceof TypeError || cause instanceof RangeError) throw new UsageError(cause.message, { cause })
-    throw cause
-  }
-}
-
 /** @param repeat the command that repeats the message. */
 async function report(context: Context, id: string, sending: Promise<SendResult>, repeat: string): Promise<void> {
   let result: SendResult
@@ -166,10 +166,7 @@ async function report(context: Context, id: string, sending: Promise<SendResult>
     result = await sending
   } catch (error) {
     if (!isUnknown(error, context.signal)) throw error
-    const unknown = new UnknownOutcomeError(id, repeat, error)
-    // An interrupt ends svc without an error, but the message was perhaps sent.
-    if (context.signal.aborted) context.out.warn(unknown.message)
-    throw unknown
+    throw new UnknownOutcomeError(id, repeat, context.signal.aborted ? undefined : error)
   }
   context.out.print(result, [describe(result)], result.msg_id)
 }
@@ -201,12 +198,17 @@ function bodyIn(text: string): JsonValue {
   }
 }
 
-function parseJson(text: string, what: string): unknown {
+function envelopeIn(text: string, file: string): Envelope {
+  let value: unknown
   try {
-    return JSON.parse(text)
+    value = parseBody(text, ENVELOPE_LEVELS)
   } catch (cause) {
-    throw new UsageError(`${what} is not JSON`, { cause })
+    // Which calls the whole text the body.
+    throw new UsageError(`${file}: ${(cause as Error).message.replace('body', 'envelope')}`, { cause })
   }
+  if (typeof value !== 'object' || value === null || !('id' in value))
+    throw new UsageError(`${file}: it is no envelope: svc send --print makes one`)
+  return value as unknown as Envelope
 }
 
 function readText(file: string): string {

@@ -3,13 +3,15 @@ import type { ContactState, InboxPolicy } from '@svc/contracts/resources.ts'
 import { ApiError } from '@svc/sdk/errors.ts'
 import { generateKey } from '@svc/sdk/keys.ts'
 import { describe, expect, test } from 'vitest'
+import { strings } from '../../strings.ts'
 import { createContacts } from '../agent/contacts.ts'
 import { AUTHORITY, createFakeContext, createFakeDirectory } from '../agent/fake-context.ts'
 import { createPeople } from '../agent/people.ts'
 import type { Workspace } from '../agent/workspace.ts'
+import { explain } from '../failures.ts'
 import { createDrafts } from './drafts.ts'
 import { createOutbox } from './outbox.ts'
-import { answersOf, recipientOf, submit } from './submit.ts'
+import { answersOf, readBody, recipientOf, submit } from './submit.ts'
 
 const [alice, bob] = [generateKey(), generateKey()]
 const BOARD = '0k8vs2m4x1c00112233445566778899'
@@ -27,6 +29,20 @@ test.each([
   ['', undefined],
 ])('spec 6.2: %j is the recipient %j', (text, recipient) => {
   expect(recipientOf(text, AUTHORITY)).toEqual(recipient)
+})
+
+test.each([
+  ['text', '{"id":1', false, { body: '{"id":1' }],
+  ['JSON', '{"id":1}', true, { body: { id: 1 } }],
+  ['no JSON', '{"id":1', true, { problem: strings.write.jsonWrong('the body is not I-JSON: not JSON') }],
+  [
+    'an integer that would change',
+    '{"id":9007199254740993}',
+    true,
+    { problem: expect.stringMatching(/body\.id is an integer of more than 53 bits/) },
+  ],
+])('the body of a draft: %s', (_, text, isJson, expected) => {
+  expect(readBody({ text, isJson })).toEqual(expected)
 })
 
 /** A workspace whose service accepts everything, and that records its calls in order. */
@@ -56,6 +72,17 @@ async function sceneOf(state: ContactState | undefined, inbox_policy: InboxPolic
   const [outbox, drafts] = [createOutbox(context, contacts), createDrafts(context)]
   return { calls, workspace: { context, people, contacts, settings, outbox, drafts } as unknown as Workspace }
 }
+
+test.each([
+  ...['b', 'a@b@c', '', 'board:x'].map((to) => [to, 'to must be <name>@<authority> or board:<board id>']),
+  ['bob@elsewhere.example', 'the recipient belongs to another authority than this service'],
+])('spec 6.2: the mistyped recipient %j gives the error of the SDK', async (to = '', words) => {
+  const { calls, workspace } = await sceneOf(undefined)
+  const draft = workspace.drafts.create({ to, text: 'hi' })
+  const refused = submit(workspace, draft, recipientOf(to, AUTHORITY), false)
+  expect(explain(await refused.catch((error: unknown) => error))).toContain(words)
+  expect(calls).toEqual([])
+})
 
 describe('spec 7.7: answers of the recipient', () => {
   test.each([

@@ -2,6 +2,7 @@ import type { SendResult } from '@svc/contracts/resources.ts'
 import { isName, isSameAuthority, parseAddress } from '@svc/envelope/address.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { parseBody } from '@svc/sdk/messages/body.ts'
+import { strings } from '../../strings.ts'
 import type { Workspace } from '../agent/workspace.ts'
 import { nameFrom } from '../names.ts'
 import type { Draft } from './drafts.ts'
@@ -21,33 +22,34 @@ export function recipientOf(text: string, ownAuthority: string | undefined): Rec
   return isName(name) && isHere && more.length === 0 ? { kind: 'agent', name } : undefined
 }
 
-/** The body that a draft describes. Undefined if it should be JSON and is not. */
-export function bodyOf({ text, isJson }: Pick<Draft, 'text' | 'isJson'>): JsonValue | undefined {
-  if (!isJson) return text
+/** The body that a draft describes, or what is wrong with its JSON. */
+export function readBody({ text, isJson }: Pick<Draft, 'text' | 'isJson'>): { body?: JsonValue; problem?: string } {
   try {
-    return parseBody(text)
-  } catch {
-    return undefined
+    return { body: isJson ? parseBody(text) : text }
+  } catch (error) {
+    return { problem: strings.write.jsonWrong((error as Error).message) }
   }
 }
 
 /**
  * Sends what a draft says, and discards it once the service has answered or the envelope is stored for a retry.
+ * @param recipient undefined if `recipientOf` finds none. Then the SDK refuses it.
  * @param acceptReplies accepts the recipient as a contact, before the message is sent.
  * @returns undefined if no answer came. @throws ApiError if the service refused; the draft stays.
  */
 export async function submit(
   { outbox, drafts }: Workspace,
   draft: Draft,
-  recipient: Recipient,
+  recipient: Recipient | undefined,
   acceptReplies: boolean,
 ): Promise<SendResult | undefined> {
-  const body = bodyOf(draft)
-  if (body === undefined) throw new TypeError('the text is not JSON')
+  const { body, problem } = readBody(draft)
+  if (body === undefined) throw new TypeError(problem)
   const { isSealed, replyTo, threadId } = draft
-  const isPost = recipient.kind === 'board'
+  const to = recipient?.kind === 'agent' ? recipient.name : draft.to.trim()
+  const isPost = to.startsWith('board:')
   const result = await outbox.send({
-    to: isPost ? `board:${recipient.id}` : recipient.name,
+    to,
     body,
     seal: isSealed && !isPost,
     acceptReplies: acceptReplies && !isPost,

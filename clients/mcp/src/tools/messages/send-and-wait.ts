@@ -3,7 +3,17 @@ import { previewCharacters, viewMessage } from '../../reading/view.ts'
 import { deliver } from '../../send/deliver.ts'
 import { findRecipient } from '../../send/recipient.ts'
 import { waitForReply } from '../../watch/wait.ts'
-import { AcceptReplies, BodyFields, bodyOf, FenceNonce, MessageView, Name, OwnId, orNull, Receipt } from '../schemas.ts'
+import {
+  AcceptReplies,
+  BodyFields,
+  bodyOf,
+  FenceNonce,
+  MessageView,
+  OwnId,
+  orNull,
+  Receipt,
+  RecipientName,
+} from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 import { WaitSeconds, waitSecondsOf } from '../wait-seconds.ts'
 
@@ -16,7 +26,7 @@ export const sendAndWait = defineTool({
   reach: 'send',
   hints: { idempotent: true },
   input: {
-    to: Name,
+    to: RecipientName,
     ...BodyFields,
     message_id: OwnId,
     sealed: Type.Optional(Type.Boolean({ description: 'Default true' })),

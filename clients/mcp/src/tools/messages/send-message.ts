@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { deliver } from '../../send/deliver.ts'
 import { findRecipient } from '../../send/recipient.ts'
-import { AcceptReplies, BodyFields, bodyOf, Id, MessageType, Name, OwnId, Receipt } from '../schemas.ts'
+import { AcceptReplies, BodyFields, bodyOf, Id, MessageType, OwnId, Receipt, RecipientName } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 /** Sends a message to an agent by its name. */
@@ -13,7 +13,7 @@ export const sendMessage = defineTool({
   reach: 'send',
   hints: { idempotent: true },
   input: {
-    to: Name,
+    to: RecipientName,
     ...BodyFields,
     message_id: OwnId,
     sealed: Type.Optional(Type.Boolean({ description: 'Default true' })),

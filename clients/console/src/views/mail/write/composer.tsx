@@ -3,7 +3,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { attempt, explain, explainFor, hasCode, isAbort } from '../../../state/failures.ts'
 import type { Draft } from '../../../state/mail/drafts.ts'
 import { isTooLarge, sizeOf } from '../../../state/mail/price.ts'
-import { answersOf, bodyOf, type Recipient, recipientOf, submit } from '../../../state/mail/submit.ts'
+import { answersOf, type Recipient, readBody, recipientOf, submit } from '../../../state/mail/submit.ts'
 import { notify } from '../../../state/notices.ts'
 import { strings } from '../../../strings.ts'
 import type { KeptDraft } from '../../../vault/agent-store.ts'
@@ -44,9 +44,11 @@ export function Composer(properties: Properties): JSX.Element {
 
   const recipient = recipientOf(draft.to, context.authority.value)
   const isPost = draft.to.startsWith('board:')
+  const asksRecipient = (!isReply || fields.to === '') && !(isPost && fields.to !== undefined)
+  const isRecipientWrong = asksRecipient && recipient === undefined
   const answers = answersOf(recipient, workspace)
   const acceptReplies = answers === 'offered' && draft.acceptReplies !== false
-  const body = bodyOf(draft)
+  const { body, problem: jsonProblem } = readBody(draft)
   const size = sizeOf(body ?? draft.text, { sealed: draft.isSealed && !isPost, isPost, recipients: subscribers ?? 1 })
 
   useEffect(() => {
@@ -66,7 +68,7 @@ export function Composer(properties: Properties): JSX.Element {
 
   async function send(): Promise<void> {
     setChecked(true)
-    if (isSending || recipient === undefined || body === undefined || draft.text === '' || isTooLarge(size)) return
+    if (isSending || body === undefined || draft.text === '' || isTooLarge(size)) return
     setSending(true)
     setProblem(undefined)
     try {
@@ -95,11 +97,14 @@ export function Composer(properties: Properties): JSX.Element {
         void send()
       }}
     >
-      {(!isReply || fields.to === '') && !(isPost && fields.to !== undefined) && (
+      {asksRecipient && (
         <RecipientField
           value={draft.to}
-          onInput={(to) => setDraft({ ...draft, to })}
-          problem={isChecked && recipient === undefined ? write.toWrong : undefined}
+          onInput={(to) => {
+            setProblem(undefined)
+            setDraft({ ...draft, to })
+          }}
+          problem={isRecipientWrong ? problem : undefined}
           hasFocus={draft.to === ''}
         />
       )}
@@ -111,7 +116,7 @@ export function Composer(properties: Properties): JSX.Element {
         rows={isReply || isPost ? 4 : 10}
         isCode={draft.isJson}
         hasFocus={draft.to !== ''}
-        problem={problemOf(draft.text, body === undefined, isChecked)}
+        problem={!isChecked ? undefined : draft.text === '' ? write.noText : jsonProblem}
       />
       <div class="composer-options">
         {!isPost && (
@@ -141,7 +146,7 @@ export function Composer(properties: Properties): JSX.Element {
         subscribers={subscribers}
         recipient={recipient}
       />
-      {problem !== undefined && (
+      {problem !== undefined && !isRecipientWrong && (
         <p class="problem" role="alert">
           {problem}
         </p>
@@ -166,15 +171,9 @@ export function Composer(properties: Properties): JSX.Element {
   )
 }
 
-function problemOf(text: string, isWrongJson: boolean, isChecked: boolean): string | undefined {
-  if (!isChecked) return undefined
-  if (text === '') return write.noText
-  return isWrongJson ? write.jsonWrong : undefined
-}
-
-function explainRefusal(error: unknown, recipient: Recipient): string {
-  if (recipient.kind === 'agent') return explainFor(recipient.name, error)
-  if (recipient.kind === 'board' && hasCode(error, 'forbidden')) return strings.boards.mayNotPost
+function explainRefusal(error: unknown, recipient: Recipient | undefined): string {
+  if (recipient?.kind === 'agent') return explainFor(recipient.name, error)
+  if (recipient?.kind === 'board' && hasCode(error, 'forbidden')) return strings.boards.mayNotPost
   return explain(error)
 }
 
