@@ -1,4 +1,4 @@
-import type { Policy } from './startup/policy.ts'
+import type { Policy } from './policy.ts'
 
 /** The text that a client gives its model about this server. */
 export function instructionsFor(name: string | undefined, policy: Policy): string {

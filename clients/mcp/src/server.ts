@@ -2,10 +2,10 @@ import { McpServer } from '@modelcontextprotocol/server'
 import { SERVICE } from '@svc/contracts/limits.ts'
 import { instructionsFor } from './instructions.ts'
 import type { Mailbox } from './mailbox.ts'
+import { isOffered } from './policy.ts'
 import { registerPrompts } from './prompts.ts'
 import { registerResources } from './resources.ts'
 import { askedCodec } from './send/asker.ts'
-import { isOffered } from './startup/policy.ts'
 import { TOOLS } from './tools/all.ts'
 
 /** A protocol server for one client, or for one request of a client without a connection. */

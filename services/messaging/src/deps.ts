@@ -3,11 +3,20 @@ import type { Charging } from '@svc/charging/charging.ts'
 import type { Operations } from '@svc/charging/operations.ts'
 import type { Database } from '@svc/postgres/database.ts'
 import type { Boards } from './calls/boards.ts'
-import type { PostDeps } from './handlers/send/send-post.ts'
 import type { Publisher } from './outbox/publisher.ts'
 import type { Append, Appended } from './store/send/append.ts'
+import type { PostAppend, PostAppended } from './store/send/append-posts.ts'
+import type { PostPreflight, PostQuestion } from './store/send/post-preflight.ts'
 import type { Preflight, PreflightQuestion } from './store/send/preflight.ts'
 import type { Standings } from './store/send/standings.ts'
+
+/** Dependencies of `sendPost`. */
+export interface PostDeps {
+  readonly preflight: Batcher<PostQuestion, PostPreflight>
+  readonly append: Batcher<PostAppend, PostAppended>
+  readonly boards: Boards
+  readonly charging: Charging
+}
 
 /** Dependencies of `sendMessage`. */
 export interface SendDeps {

@@ -8,7 +8,7 @@ import {
   VerificationError,
   type VerificationFailure,
 } from '@svc/sdk/errors.ts'
-import { StartError, StateError } from '../startup/start-error.ts'
+import { StartError, StateError } from '../errors.ts'
 import { excerptEnd, type Fence, quoted } from './fence.ts'
 import { ToolError } from './tool-error.ts'
 

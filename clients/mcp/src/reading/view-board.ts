@@ -1,7 +1,7 @@
 import type { BoardDetails } from '@svc/contracts/resources.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { excerptEnd, type Fence } from '../output/fence.ts'
-import type { BoardView } from '../tools/schemas.ts'
+import type { BoardView } from '../schemas.ts'
 
 /** The most characters of title and description, with their fence. Twenty boards then fit into a result. */
 const SHOWN = 1_000

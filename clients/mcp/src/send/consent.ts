@@ -2,7 +2,7 @@ import type { Budget } from '@svc/contracts/resources.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { quoted } from '../output/fence.ts'
 import { ToolError } from '../output/tool-error.ts'
-import { reasonToAskForCost } from '../startup/policy.ts'
+import { reasonToAskForCost } from '../policy.ts'
 import type { Asker } from './asker.ts'
 
 interface Intent {

@@ -5,9 +5,9 @@ import type { AgentClient } from '@svc/sdk/client.ts'
 import { VerificationError } from '@svc/sdk/errors.ts'
 import { isAgentId } from '@svc/svc1/agent-id.ts'
 import { parsePublicKey } from '@svc/svc1/public-key.ts'
+import { StartError } from '../errors.ts'
 import { readIfThere } from '../store/files.ts'
 import type { Marks } from '../store/marks.ts'
-import { StartError } from './start-error.ts'
 
 /** Earlier versions kept each pin as `{"name", "agentId", "pubkey", "by"}` in a file of this folder. They stay as they are. */
 const EARLIER = 'pins'

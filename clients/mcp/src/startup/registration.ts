@@ -2,8 +2,8 @@ import { isAgentName } from '@svc/contracts/ids.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import { AnswerError, ApiError, StoreError } from '@svc/sdk/errors.ts'
 import { sleep, untilAborted } from '@svc/sdk/http/waiting.ts'
+import { StartError } from '../errors.ts'
 import { ToolError } from '../output/tool-error.ts'
-import { StartError } from './start-error.ts'
 
 /**
  * The registration of the key. The service may be down when the server starts, so the server retries until it gets an

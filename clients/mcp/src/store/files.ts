@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { StartError, StateError } from '../startup/start-error.ts'
+import { StartError, StateError } from '../errors.ts'
 
 const OWNER_ALONE = 0o600
 const OWNER_FOLDER = 0o700

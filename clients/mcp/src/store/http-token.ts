@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { StartError } from '../startup/start-error.ts'
+import { StartError } from '../errors.ts'
 import { canOthersRead, createFile, readCreated } from './files.ts'
 
 const MIN_CHARACTERS = 32

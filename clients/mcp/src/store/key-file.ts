@@ -1,5 +1,5 @@
 import { type AgentKey, formatKey, generateKey, parseKey } from '@svc/sdk/keys.ts'
-import { StartError } from '../startup/start-error.ts'
+import { StartError } from '../errors.ts'
 import { canOthersRead, createFile, readCreated } from './files.ts'
 
 /**

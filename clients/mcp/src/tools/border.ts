@@ -4,7 +4,7 @@ import { AnswerError } from '@svc/sdk/errors.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { unfenced } from '../output/fence.ts'
 import { ToolError } from '../output/tool-error.ts'
-import { CURSOR_ALIAS, CURSOR_ARGUMENT, Id, Name, NameOrId, RecipientName } from './schemas.ts'
+import { CURSOR_ALIAS, CURSOR_ARGUMENT, Id, Name, NameOrId, RecipientName } from '../schemas.ts'
 
 /**
  * The border between the tools and a model, for one call. Senders choose the ids of their messages, and an id has room for an

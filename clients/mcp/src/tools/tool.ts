@@ -8,27 +8,16 @@ import {
 } from '@modelcontextprotocol/server'
 import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
 import { AnswerError } from '@svc/sdk/errors.ts'
+import type { Call } from '../call.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { errorText, explainError } from '../output/explain-error.ts'
-import type { Fence } from '../output/fence.ts'
 import { createFence } from '../output/fence.ts'
 import { render } from '../output/render.ts'
-import { type Asker, createAsker, NeedsAnswer } from '../send/asker.ts'
-import type { Reach } from '../startup/policy.ts'
+import type { Reach } from '../policy.ts'
+import { UnreadSchema, unreadText } from '../schemas.ts'
+import { createAsker, NeedsAnswer } from '../send/asker.ts'
 import { readArguments } from './arguments.ts'
 import { createBorder } from './border.ts'
-import { UnreadSchema, unreadText } from './schemas.ts'
-
-/** One call of a tool. */
-export interface Call {
-  /** Aborted when the client cancels the call or disconnects. */
-  readonly signal: AbortSignal
-  /** Used only for this call. */
-  readonly fence: Fence
-  readonly asker: Asker
-  /** Sends a progress notification if the client asked for it. */
-  progress(elapsed: number, total: number, message: string): Promise<void>
-}
 
 interface ToolHints {
   readonly destructive?: boolean

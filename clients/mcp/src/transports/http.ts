@@ -4,10 +4,10 @@ import { createServer as createHttpServer, type IncomingMessage } from 'node:htt
 import type { AddressInfo } from 'node:net'
 import { localhostHostValidation, localhostOriginValidation, toNodeHandler } from '@modelcontextprotocol/node'
 import { createMcpHandler, InMemoryServerEventBus, isLegacyRequest } from '@modelcontextprotocol/server'
+import { StartError } from '../errors.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { changingUris } from '../resources.ts'
 import { createServer } from '../server.ts'
-import { StartError } from '../startup/start-error.ts'
 import { createHttpSessions } from './http-sessions.ts'
 import { serveSubscriptions } from './subscriptions.ts'
 

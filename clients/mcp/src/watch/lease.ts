@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
-import { StateError } from '../startup/start-error.ts'
+import { StateError } from '../errors.ts'
 import { createFile, readIfThere, replaceFile, touchFile, writtenAtMs } from '../store/files.ts'
 
 /**

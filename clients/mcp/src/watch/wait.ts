@@ -1,7 +1,7 @@
 import type { Event, Message } from '@svc/contracts/resources.ts'
 import { ApiError, EventGapError, NetworkError } from '@svc/sdk/errors.ts'
+import type { Call } from '../call.ts'
 import type { Mailbox } from '../mailbox.ts'
-import type { Call } from '../tools/tool.ts'
 
 interface Arrivals {
   readonly events: readonly Event[]

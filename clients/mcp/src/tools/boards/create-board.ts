@@ -6,9 +6,9 @@ import type { Mailbox } from '../../mailbox.ts'
 import { explainError } from '../../output/explain-error.ts'
 import { ToolError } from '../../output/tool-error.ts'
 import { viewBoard } from '../../reading/view-board.ts'
+import { BoardId, BoardView, FenceNonce, isFitting, Receipt, wordOf } from '../../schemas.ts'
 import { obtainConsent } from '../../send/consent.ts'
 import { budgetLeft, findBudget } from '../../send/receipt.ts'
-import { BoardId, BoardView, FenceNonce, isFitting, Receipt, wordOf } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 const BOARD_UNITS = 10

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { viewBoard } from '../../reading/view-board.ts'
-import { BoardView, FenceNonce, Limit, NextCursor, PageCursor } from '../schemas.ts'
+import { BoardView, FenceNonce, Limit, NextCursor, PageCursor } from '../../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 const DEFAULT_LIMIT = 10

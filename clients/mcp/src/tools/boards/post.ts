@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
+import { Board, BodyFields, bodyOf, Id, OwnId, Receipt } from '../../schemas.ts'
 import { deliver } from '../../send/deliver.ts'
-import { Board, BodyFields, bodyOf, Id, OwnId, Receipt } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 /** Posts a message for all readers of a board. */

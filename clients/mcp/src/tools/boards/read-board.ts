@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { previewCharacters, viewMessage } from '../../reading/view.ts'
 import { viewBoard } from '../../reading/view-board.ts'
-import { Board, BoardView, FenceNonce, Id, Limit, MessageView, NextCursor, PageCursor } from '../schemas.ts'
+import { Board, BoardView, FenceNonce, Id, Limit, MessageView, NextCursor, PageCursor } from '../../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 const DEFAULT_LIMIT = 10

@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { AssignableRole } from '@svc/contracts/resources.ts'
 import { ToolError } from '../../output/tool-error.ts'
+import { Board, BoardId } from '../../schemas.ts'
 import { obtainConsent } from '../../send/consent.ts'
-import { Board, BoardId } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 /** From then on the agent gets an event for each post of the board. */

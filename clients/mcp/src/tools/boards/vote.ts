@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { VoteResult } from '@svc/contracts/resources.ts'
 import { ToolError } from '../../output/tool-error.ts'
+import { Id, MessageId } from '../../schemas.ts'
 import { obtainConsent } from '../../send/consent.ts'
-import { Id, MessageId } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 /** Votes for a post. Everybody can see the number of votes. */

@@ -1,9 +1,9 @@
 import { ContactState } from '@svc/contracts/resources.ts'
 import { ToolError } from '../../output/tool-error.ts'
 import { nameOf } from '../../reading/view.ts'
+import { AgentId, FenceNonce, NameOrId, OtherName } from '../../schemas.ts'
 import { obtainConsent } from '../../send/consent.ts'
 import { isAccepted } from '../../send/contacts.ts'
-import { AgentId, FenceNonce, NameOrId, OtherName } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 import { resolveAgent } from './resolve.ts'
 

@@ -1,6 +1,6 @@
 import { ContactState } from '@svc/contracts/resources.ts'
 import { nameOf } from '../../reading/view.ts'
-import { AgentId, FenceNonce, NameOrId, OtherName } from '../schemas.ts'
+import { AgentId, FenceNonce, NameOrId, OtherName } from '../../schemas.ts'
 import { defineTool } from '../tool.ts'
 import { resolveAgent } from './resolve.ts'
 

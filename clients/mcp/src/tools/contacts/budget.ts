@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { timeOf } from '../../reading/time.ts'
+import { orNull, Time } from '../../schemas.ts'
 import { budgetLeft } from '../../send/receipt.ts'
-import { orNull, Time } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 /** Shows what this agent has left today. */

@@ -2,7 +2,6 @@ import { Type } from '@sinclair/typebox'
 import { isAgentName } from '@svc/contracts/ids.ts'
 import { ContactState } from '@svc/contracts/resources.ts'
 import { ToolError } from '../../output/tool-error.ts'
-import { contactState } from '../../send/contacts.ts'
 import {
   AgentId,
   AgentName,
@@ -13,7 +12,8 @@ import {
   Name,
   orNull,
   PublicKey,
-} from '../schemas.ts'
+} from '../../schemas.ts'
+import { contactState } from '../../send/contacts.ts'
 import { defineTool } from '../tool.ts'
 
 const SUGGESTIONS = 10

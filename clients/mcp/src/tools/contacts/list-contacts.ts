@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { ContactState } from '@svc/contracts/resources.ts'
 import { nameOf } from '../../reading/view.ts'
-import { AgentId, FenceNonce, NextCursor, OtherName, PageCursor } from '../schemas.ts'
+import { AgentId, FenceNonce, NextCursor, OtherName, PageCursor } from '../../schemas.ts'
 import { defineTool } from '../tool.ts'
 import { resolveAgent } from './resolve.ts'
 

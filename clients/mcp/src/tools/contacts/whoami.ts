@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { InboxPolicy } from '@svc/contracts/resources.ts'
 import { AnswerError } from '@svc/sdk/errors.ts'
-import { Address, AgentId, AgentName, described, PublicKey, wordLike } from '../schemas.ts'
+import { Address, AgentId, AgentName, described, PublicKey, wordLike } from '../../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 /** Shows the identity of this agent, and what this server lets it do. */

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { explainError } from '../../output/explain-error.ts'
-import { Id, MessageId, wordLike } from '../schemas.ts'
+import { Id, MessageId, wordLike } from '../../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 const MAX_IDS = 50

@@ -3,7 +3,7 @@ import type { Message } from '@svc/contracts/resources.ts'
 import type { Page } from '@svc/sdk/http/listing.ts'
 import { ToolError } from '../../output/tool-error.ts'
 import { previewCharacters, viewMessage } from '../../reading/view.ts'
-import { FenceNonce, Limit, MessageView, NextCursor, PageCursor } from '../schemas.ts'
+import { FenceNonce, Limit, MessageView, NextCursor, PageCursor } from '../../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 const DEFAULT_LIMIT = 10

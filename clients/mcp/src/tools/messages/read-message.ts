@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { viewMessage } from '../../reading/view.ts'
-import { FenceNonce, Id, MessageView, Name } from '../schemas.ts'
+import { FenceNonce, Id, MessageView, Name } from '../../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 /** Shows one message in full, or as much of it as fits into a result. */

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { previewCharacters, viewMessage } from '../../reading/view.ts'
-import { FenceNonce, Id, Limit, MessageId, MessageView, NextCursor, PageCursor } from '../schemas.ts'
+import { FenceNonce, Id, Limit, MessageId, MessageView, NextCursor, PageCursor } from '../../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 const DEFAULT_LIMIT = 10

@@ -3,10 +3,10 @@ import type { Message } from '@svc/contracts/resources.ts'
 import { AnswerError } from '@svc/sdk/errors.ts'
 import type { Mailbox } from '../../mailbox.ts'
 import { ToolError } from '../../output/tool-error.ts'
+import { isOffered } from '../../policy.ts'
 import type { Problem } from '../../reading/read.ts'
+import { BoardId, BodyFields, bodyOf, Id, isFitting, MessageType, Name, OwnId, Receipt } from '../../schemas.ts'
 import { deliver, type Outgoing } from '../../send/deliver.ts'
-import { isOffered } from '../../startup/policy.ts'
-import { BoardId, BodyFields, bodyOf, Id, isFitting, MessageType, Name, OwnId, Receipt } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 /** Answers the sender of a message in its thread. The answer is sealed if the message was sealed. */

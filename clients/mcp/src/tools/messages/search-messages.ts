@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { ApiError } from '@svc/sdk/errors.ts'
 import { previewCharacters, viewMessage } from '../../reading/view.ts'
-import { FenceNonce, Limit, MessageView, NextCursor, PageCursor } from '../schemas.ts'
+import { FenceNonce, Limit, MessageView, NextCursor, PageCursor } from '../../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 const DEFAULT_LIMIT = 10

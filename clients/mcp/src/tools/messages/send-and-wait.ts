@@ -1,8 +1,5 @@
 import { Type } from '@sinclair/typebox'
 import { previewCharacters, viewMessage } from '../../reading/view.ts'
-import { deliver } from '../../send/deliver.ts'
-import { findRecipient } from '../../send/recipient.ts'
-import { waitForReply } from '../../watch/wait.ts'
 import {
   AcceptReplies,
   BodyFields,
@@ -13,7 +10,10 @@ import {
   orNull,
   Receipt,
   RecipientName,
-} from '../schemas.ts'
+} from '../../schemas.ts'
+import { deliver } from '../../send/deliver.ts'
+import { findRecipient } from '../../send/recipient.ts'
+import { waitForReply } from '../../watch/wait.ts'
 import { defineTool } from '../tool.ts'
 import { WaitSeconds, waitSecondsOf } from '../wait-seconds.ts'
 

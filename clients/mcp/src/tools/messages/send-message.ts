@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
+import { AcceptReplies, BodyFields, bodyOf, Id, MessageType, OwnId, Receipt, RecipientName } from '../../schemas.ts'
 import { deliver } from '../../send/deliver.ts'
 import { findRecipient } from '../../send/recipient.ts'
-import { AcceptReplies, BodyFields, bodyOf, Id, MessageType, OwnId, Receipt, RecipientName } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 /** Sends a message to an agent by its name. */

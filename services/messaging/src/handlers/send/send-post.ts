@@ -1,23 +1,11 @@
-import type { Batcher } from '@svc/batching/batcher.ts'
-import type { Charging } from '@svc/charging/charging.ts'
 import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { messageOperation } from '@svc/contracts/message-operation.ts'
 import type { sendMessage as sendMessageCall } from '@svc/contracts/messaging.ts'
 import { costUnits } from '@svc/contracts/price.ts'
-import type { Boards } from '../../calls/boards.ts'
+import type { PostDeps } from '../../deps.ts'
 import { checkReferences, checkTime, expiryCap } from '../../domain/acceptance.ts'
 import { checkPost } from '../../domain/board-access.ts'
-import type { PostAppend, PostAppended } from '../../store/send/append-posts.ts'
-import type { PostPreflight, PostQuestion } from '../../store/send/post-preflight.ts'
-
-/** Dependencies of `sendPost`. */
-export interface PostDeps {
-  readonly preflight: Batcher<PostQuestion, PostPreflight>
-  readonly append: Batcher<PostAppend, PostAppended>
-  readonly boards: Boards
-  readonly charging: Charging
-}
 
 type Request = Omit<RequestOf<typeof sendMessageCall>, 'recipient'>
 type Result = ReplyOf<typeof sendMessageCall>

@@ -3,8 +3,8 @@ import * as ids from '@svc/contracts/ids.ts'
 import { BoardVisibility, EnvelopeType, Lane, PostingMode } from '@svc/contracts/resources.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { parseBody } from '@svc/sdk/messages/body.ts'
-import { FENCED_LINE, quoted } from '../output/fence.ts'
-import { ToolError } from '../output/tool-error.ts'
+import { FENCED_LINE, quoted } from './output/fence.ts'
+import { ToolError } from './output/tool-error.ts'
 
 /**
  * Schemas that several tools share. A model reads their descriptions. Every text in a result is fenced, is the server's own,

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import type { Message } from '@svc/contracts/resources.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
-import { type Reader, textOf } from '../reading/read.ts'
-import { StateError } from '../startup/start-error.ts'
-import type { Cipher } from './cipher.ts'
-import { readIfThere, replaceFile } from './files.ts'
+import { StateError } from '../errors.ts'
+import type { Cipher } from '../store/cipher.ts'
+import { readIfThere, replaceFile } from '../store/files.ts'
+import { type Reader, textOf } from './read.ts'
 
 /**
  * The search index: a cache of all text that this agent can read, in one encrypted file, with the cursors up to which the
