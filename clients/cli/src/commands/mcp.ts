@@ -1,5 +1,5 @@
-import { serve } from '@svc/mcp/serve.ts'
 import { StartError } from '@svc/mcp/errors.ts'
+import { serve } from '@svc/mcp/serve.ts'
 import type { Command } from 'commander'
 import { TOLD, wholeNumber } from '../arguments.ts'
 import { contextOf } from '../context.ts'

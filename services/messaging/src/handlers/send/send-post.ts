@@ -6,6 +6,7 @@ import { costUnits } from '@svc/contracts/price.ts'
 import type { PostDeps } from '../../deps.ts'
 import { checkReferences, checkTime, expiryCap } from '../../domain/acceptance.ts'
 import { checkPost } from '../../domain/board-access.ts'
+import type { PostAppended } from '../../store/send/append-posts.ts'
 
 type Request = Omit<RequestOf<typeof sendMessageCall>, 'recipient'>
 type Result = ReplyOf<typeof sendMessageCall>
