@@ -21,7 +21,7 @@ function messageFor(to: string, lane: Message['lane']): Message {
 
 function startClient(): { client: AgentClient; requests: string[] } {
   const requests: string[] = []
-  const fetch = async (url: URL | RequestInfo, init?: RequestInit): Promise<Response> => {
+  const fetch = async (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
     requests.push(`${init?.method} ${new URL(String(url)).pathname}`)
     return Response.json({ error: { code: 'not_found', message: 'nothing' } }, { status: 404 })
   }

@@ -43,7 +43,7 @@ test.each([
   ['-123456789012345678901234567890', 'body is an integer of more than 53 bits'],
   ['{"id":9007199254740993}', 'body.id is an integer of more than 53 bits'],
   ['{"a":1,"a":2}', 'the body is not I-JSON: '],
-  ['{"a":1', 'the body is not JSON: '],
+  ['{"a":1', 'the body is not I-JSON: not JSON'],
   ['{"a":1e400}', 'body.a is Infinity'],
   ['{"a":{"__proto__":1}}', 'body.a.__proto__ is not allowed'],
   ['{"id":12345678901234567890123e0}', 'body.id is a number of more than 15 digits'],

@@ -41,7 +41,7 @@ export function parseBody(text: string, levels = BODY_LEVELS): JsonValue {
   try {
     value = JSON.parse(text, asWritten)
   } catch (cause) {
-    throw new TypeError(`the body is not JSON: ${(cause as Error).message}`, { cause })
+    throw new TypeError('the body is not I-JSON: not JSON', { cause })
   }
   const body = jsonBody(value, levels)
   try {
