@@ -391,9 +391,10 @@ export class AgentClient {
   async compose(draft: Draft, { seal = false, signal }: ComposeOptions = {}): Promise<Envelope> {
     const key = this.#signer()
     const body = jsonBody(draft.body)
-    const [address, from] = await Promise.all([this.#addressFor(draft.to, signal), this.address({ signal })])
+    const address = await this.#addressFor(draft.to, signal)
     if (address.startsWith(BOARD_PREFIX) && seal === true)
       throw new TypeError('a board has no key: set `seal` to the public key of a reader')
+    const from = await this.address({ signal })
     const sealFor =
       seal === false ? undefined : publicKeyOf(seal === true ? (await this.#recipient(address, signal)).pubkey : seal)
     return composeEnvelope(draft, { key, body, from, address, nowMs: this.#clock.nowMs(), sealFor })
