@@ -31,11 +31,13 @@ const { signal } = stop
 const { env, stdin, stdout, stderr } = process
 const io = { env, stdin, stdout, stderr, signal }
 using store = createFileStore(folder)
-// With two jobs, the first command runs longer than the second. It ends with its listener, so that a killed listener leaves
+// With two jobs, the first command runs longer than the second, until a kill. It ends with its listener, so that a killed listener leaves
 // no process behind.
 const [log, second] = ['log', 'process/messages/message-2'].map((name) => JSON.stringify(join(folder, name)))
 const wait = `while kill -0 $PPID 2> /dev/null && ! grep -q '"finished":true' ${second}; do sleep 0.02; done`
-const first = jobs === '1' ? '' : `[ "$SVC_MESSAGE_ID" != message-1 ] || { ${wait}; }`
+// After a kill, the commands that were running run one at a time, so none may wait for another.
+const isFirstLife = (await store.keys('process/')).length === 0
+const first = jobs === '1' || !isFirstLife ? '' : `[ "$SVC_MESSAGE_ID" != message-1 ] || { ${wait}; }`
 const command = `${first}\necho "$SVC_MESSAGE_ID" >> ${log}`
 const work = createCommandWork(io, { command, input: 'body', timeoutMs: undefined, env: {} })
 

@@ -111,11 +111,17 @@ export class AgentClient {
       ask: (name, signal) => this.#askFor(name, signal),
       authority: (signal) => this.authority({ signal }),
     })
+    const put = (
+      agentId: string,
+      state: ContactState,
+      rest: CallOptions & { repeatable?: boolean },
+    ): Promise<Contact> =>
+      this.#send('PUT', `/v2/contacts/${segment(agentId)}`, answers.contact, { body: { state }, ...rest })
     this.#acceptances = new Acceptances(
       {
         contacts: (page) => this.contacts(page),
-        put: (agentId, state, { signal }) =>
-          this.#send('PUT', `/v2/contacts/${segment(agentId)}`, answers.contact, { body: { state }, signal }),
+        put: (agentId, state, { signal }) => put(agentId, state, { signal }),
+        putOnce: (agentId, state, { signal }) => put(agentId, state, { signal, repeatable: false }),
       },
       options.store,
     )
@@ -305,10 +311,17 @@ export class AgentClient {
    * first, see `acceptReplies`.
    */
   async send(draft: Draft, { acceptReplies = false, ...options }: SendOptions = {}): Promise<SendResult> {
+    const isAccepting = acceptReplies && !draft.to.startsWith(BOARD_PREFIX)
+    return this.#sendTo(isAccepting ? draft.to : undefined, draft, options)
+  }
+
+  /** @param accepted who is accepted as a contact first. */
+  async #sendTo(accepted: string | undefined, draft: Draft, options: ComposeOptions): Promise<SendResult> {
     const { revision } = this.#clock
+    // Before anything is spent on the message.
     const envelope = await this.compose(draft, options)
     // Before the message, so that no answer is faster.
-    if (acceptReplies && !draft.to.startsWith(BOARD_PREFIX)) await this.acceptReplies(draft.to, options)
+    if (accepted !== undefined) await this.acceptReplies(accepted, options)
     try {
       return await this.post(envelope, options)
     } catch (error) {
@@ -331,8 +344,7 @@ export class AgentClient {
     const draft = { ...draftAnswer(received, body, type), ttl, id }
     const seal = received.sealed && this.#sealFor(received)
     const mayAccept = accept && received.message.lane === 'requests' && received.sender !== undefined
-    if (mayAccept) await this.acceptReplies(received.sender.agentId, { signal })
-    return this.send(draft, { seal, signal })
+    return this.#sendTo(mayAccept ? received.sender.agentId : undefined, draft, { seal, signal })
   }
 
   /**
@@ -379,9 +391,10 @@ export class AgentClient {
   async compose(draft: Draft, { seal = false, signal }: ComposeOptions = {}): Promise<Envelope> {
     const key = this.#signer()
     const body = jsonBody(draft.body)
-    const [address, from] = await Promise.all([this.#addressFor(draft.to, signal), this.address({ signal })])
+    const address = await this.#addressFor(draft.to, signal)
     if (address.startsWith(BOARD_PREFIX) && seal === true)
       throw new TypeError('a board has no key: set `seal` to the public key of a reader')
+    const from = await this.address({ signal })
     const sealFor =
       seal === false ? undefined : publicKeyOf(seal === true ? (await this.#recipient(address, signal)).pubkey : seal)
     return composeEnvelope(draft, { key, body, from, address, nowMs: this.#clock.nowMs(), sealFor })
@@ -641,7 +654,9 @@ export class AgentClient {
 
   /** Like `open`, for a message in any lane: a post may be for any board. Keeps what `reply` needs. */
   async openMessage(message: Message, options: Omit<OpenOptions, 'to'> = {}): Promise<Received> {
-    const to = message.lane === 'board' ? message.envelope.to : undefined
+    // The signed `to` decides. The lane is only what the service says.
+    const { to: signed } = message.envelope
+    const to = signed.startsWith(BOARD_PREFIX) ? signed : undefined
     return receivedOf(message, await this.open(message, { ...options, to }))
   }
 

@@ -6,7 +6,7 @@ import type { EnvelopeType } from '@svc/envelope/envelope.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { payloadSize } from '@svc/envelope/size.ts'
 import type { Acceptance } from '@svc/sdk/contacts/acceptances.ts'
-import { AnswerError, ApiError } from '@svc/sdk/errors.ts'
+import { AnswerError, ApiError, NetworkError } from '@svc/sdk/errors.ts'
 import type { Call } from '../call.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { ToolError } from '../output/tool-error.ts'
@@ -167,7 +167,12 @@ async function accept(
   const { client, log } = mailbox
   const { agentId } = outgoing.to.agent
   const acceptance = await client.acceptReplies(agentId, { signal, afresh: true }).catch((error: unknown) => {
-    throw withId(error, id)
+    if (!(error instanceof NetworkError || error instanceof AnswerError)) throw error
+    const problem = 'the service did not answer when the recipient was to be accepted. The message was not sent'
+    throw new ToolError(
+      'no_answer',
+      `${problem}. To send it, call again with the same content, or with message_id ${id}.`,
+    )
   })
   if (acceptance === 'accepted') log('accepted', { agent: agentId })
   return acceptance
@@ -240,7 +245,8 @@ async function postKept(
 
 /** Tells the caller how to repeat the call after a lost answer. */
 function withId(error: unknown, id: string): unknown {
-  if (error instanceof ApiError && error.status < 500) return error
+  const isUnknown = error instanceof NetworkError || error instanceof AnswerError
+  if (!isUnknown && !(error instanceof ApiError && error.status >= 500)) return error
   return new ToolError(
     'no_answer',
     `the service did not answer, so it is unknown whether the message was sent. To be sure, call again with the same content, or with message_id ${id}: that is the same message, never a second one.`,

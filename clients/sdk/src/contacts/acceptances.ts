@@ -1,4 +1,5 @@
 import type { Contact, ContactEntry, ContactState } from '@svc/contracts/resources.ts'
+import { ApiError } from '../errors.ts'
 import type { Listing } from '../http/listing.ts'
 import type { CallOptions, PageOptions } from '../http/options.ts'
 import type { Store } from '../store/store.ts'
@@ -14,10 +15,14 @@ export interface AcceptOptions extends CallOptions {
 interface Calls {
   readonly contacts: (options: PageOptions) => Listing<ContactEntry>
   readonly put: (agentId: string, state: ContactState, options: CallOptions) => Promise<Contact>
+  /** Is not repeated if no answer comes. */
+  readonly putOnce: (agentId: string, state: ContactState, options: CallOptions) => Promise<Contact>
 }
 
 /** In the store: the ids of the contacts that the client accepted by itself. */
 const MARK = 'accepted/'
+/** Before each of them the state is asked for, because somebody may have blocked the agent meanwhile. */
+const MAX_ATTEMPTS = 3
 
 /**
  * Contacts that the client accepts by itself, so that the answer to a message can reach its sender. Each of them is marked in
@@ -67,15 +72,23 @@ export class Acceptances {
 
   async #accept(agentId: string, { afresh = false, ...options }: AcceptOptions): Promise<Acceptance> {
     if (this.#accepted.has(agentId) && !afresh) return 'already'
-    const state = await this.#stateOf(agentId, options)
-    if (state === 'blocked') return 'blocked'
-    if (state === undefined) {
-      // The mark comes first, because a process that is killed between the two must not leave a contact that is not listed.
-      await this.#store?.set(MARK + agentId, '')
-      await this.#calls.put(agentId, 'accepted', options)
+    for (let attempt = 1; ; attempt += 1) {
+      const state = await this.#stateOf(agentId, options)
+      if (state === 'blocked') return 'blocked'
+      if (state === undefined) {
+        // The mark comes first, because a process that is killed between the two must not leave a contact that is not listed.
+        await this.#store?.set(MARK + agentId, '')
+        try {
+          await this.#calls.putOnce(agentId, 'accepted', options)
+        } catch (error) {
+          if (error instanceof ApiError) await this.#store?.delete(MARK + agentId)
+          if (error instanceof ApiError || attempt === MAX_ATTEMPTS) throw error
+          continue
+        }
+      }
+      this.#accepted.add(agentId)
+      return state === undefined || attempt > 1 ? 'accepted' : 'already'
     }
-    this.#accepted.add(agentId)
-    return state === undefined ? 'accepted' : 'already'
   }
 
   /** The ids of the contacts that the client accepted by itself and that are still accepted. */

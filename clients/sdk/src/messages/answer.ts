@@ -53,7 +53,8 @@ export function draftAnswer(
 ): Draft {
   const { from, to } = message.envelope
   const answer = { body, type, replyTo: id, threadId }
-  if (message.lane === 'board') {
+  // The lane is only what the service says.
+  if (to.startsWith('board:')) {
     if (sealed)
       throw new TypeError(`${id} is a sealed post: to answer it, send a message with the key of a reader as \`seal\``)
     return { ...answer, to }

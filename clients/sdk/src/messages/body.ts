@@ -8,7 +8,10 @@ const BODY_LEVELS = ENVELOPE_LEVELS - 1
 const EXPONENT_FROM = 1e21
 /** Characters of a path that is named. That of a cycle would have as many members as there may be levels. */
 const MAX_PATH = 80
+/** A number keeps this many decimal digits. */
+const EXACT_DIGITS = 15
 const INTEGER = /^-?\d+$/
+const TOO_MANY_DIGITS = `is a number of more than ${EXACT_DIGITS} digits, whose last ones would change: send it as text`
 const TOO_MANY_BITS = 'is an integer of more than 53 bits, whose last digits may be wrong: send it as text'
 const NOT_JSON = ': JSON cannot carry it'
 const PLAIN_NAME = /^[A-Za-z_$][\w$]*$/
@@ -34,19 +37,36 @@ export function jsonBody(body: unknown, levels = BODY_LEVELS): JsonValue {
  * @throws TypeError that says what is wrong with the text, e.g. `body.id is an integer of more than 53 bits`.
  */
 export function parseBody(text: string, levels = BODY_LEVELS): JsonValue {
+  let value: unknown
   try {
+    value = JSON.parse(text, asWritten)
+  } catch (cause) {
+    throw new TypeError('the body is not I-JSON: not JSON', { cause })
+  }
+  const body = jsonBody(value, levels)
+  try {
+    // Finds what `JSON.parse` does not, such as duplicate members.
     parseIJson(encoder.encode(text))
   } catch (cause) {
     throw new TypeError(`the body is not I-JSON: ${(cause as Error).message}`, { cause })
   }
-  return jsonBody(JSON.parse(text, asWritten), levels)
+  return body
 }
 
-/** An integer that a number cannot hold becomes a bigint, which `jsonBody` refuses. An old browser gives no source. */
+/** A number whose digits would change becomes one that `jsonBody` refuses. An old browser gives no source. */
 function asWritten(_key: string, value: unknown, context?: { source?: string }): unknown {
   const source = typeof value === 'number' ? context?.source : undefined
-  return source === undefined || Number.isSafeInteger(value) || !INTEGER.test(source) ? value : BigInt(source)
+  if (source === undefined || Number.isSafeInteger(value) || !Number.isInteger(value)) return value
+  if (INTEGER.test(source)) return BigInt(source)
+  const digits = source
+    .replace(/e.*$/i, '')
+    .replace(/\D/g, '')
+    .replace(/^0+|0+$/g, '')
+  return digits.length > EXACT_DIGITS ? new Inexact() : value
 }
+
+/** A number in a text with an exponent or a fraction, of more digits than a number keeps. */
+class Inexact {}
 
 /** @param key the member's name, which `toJSON` gets. */
 function copy(given: unknown, key: string, path: string, levels: number): JsonValue {
@@ -60,6 +80,7 @@ function copy(given: unknown, key: string, path: string, levels: number): JsonVa
       return value
     case 'object':
       if (value === null) return null
+      if (value instanceof Inexact) return refuse(path, TOO_MANY_DIGITS)
       if (levels === 0)
         return refuse(
           `${path.slice(0, MAX_PATH)}…`,
@@ -100,7 +121,8 @@ function copyArray(values: readonly unknown[], path: string, levels: number): Js
 
 function copyObject(value: object, path: string, levels: number): JsonObject {
   const kind = Object.prototype.toString.call(value).slice('[object '.length, -1)
-  if (ArrayBuffer.isView(value) || kind !== 'Object') return refuse(path, `is a ${kind}${NOT_JSON}`)
+  if (ArrayBuffer.isView(value) || kind !== 'Object')
+    return refuse(path, `is ${/^[AEIO]/.test(kind) ? 'an' : 'a'} ${kind}${NOT_JSON}`)
   const copied: JsonObject = {}
   for (const [name, member] of Object.entries(value)) {
     const at = PLAIN_NAME.test(name) ? `${path}.${name}` : `${path}[${JSON.stringify(name)}]`

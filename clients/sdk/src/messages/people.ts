@@ -151,14 +151,30 @@ export class People {
       const isNamed = (await this.#nameIn(expected, signal)) === sender.name
       if (!isNamed || !isSameAuthority(sender.authority, await this.#deps.authority(signal))) other()
     }
-    const known = await this.#findAgent(from, signal)
+    const known = await this.#findAgent(from, expected, signal)
     if (known !== undefined && isAgentId(expected ?? '') && known.agentId !== expected) other()
     return known && publicKeyOf(known.pubkey)
   }
 
+  /** The pinned agent, or the service's answer, which is pinned only if it is the expected agent. */
+  async #resolveAs(name: string, agentId: string, signal: AbortSignal | undefined): Promise<KnownAgent> {
+    const pinned = await this.#findPinned(name)
+    if (pinned !== undefined) return pinned
+    const { pubkey } = await this.#deps.ask(name, signal)
+    const answered = agentIdOf(publicKeyOf(pubkey))
+    return answered === agentId ? this.pin(name, pubkey) : { agentId: answered, name, pubkey }
+  }
+
   /** The agent with an address. Undefined for an address of another service, and for a name that the service does not know. */
-  async #findAgent(address: string, signal: AbortSignal | undefined): Promise<KnownAgent | undefined> {
+  async #findAgent(
+    address: string,
+    expected: string | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<KnownAgent | undefined> {
     try {
+      const name = await this.#nameIn(address, signal)
+      // An id that the caller was told decides, so an answer of the service for another id must not become the pin.
+      if (expected !== undefined && isAgentId(expected)) return await this.#resolveAs(name, expected, signal)
       return await this.resolve(address, signal)
     } catch (error) {
       if (error instanceof ApiError && error.code === 'not_found') return undefined
@@ -206,7 +222,10 @@ export class People {
 
   async #assertPin(name: string, agentId: string): Promise<void> {
     if (!isName(name)) throw new TypeError(`${name} cannot be the name of an agent`)
-    const pinnedId = await this.#findPinnedId(name)
+    this.#assertSame(name, agentId, await this.#findPinnedId(name))
+  }
+
+  #assertSame(name: string, agentId: string, pinnedId: string | undefined): void {
     if (pinnedId === undefined || pinnedId === agentId) return
     throw new VerificationError(
       'key_changed',
@@ -216,6 +235,8 @@ export class People {
 
   #learn(name: string, text: string): KnownAgent {
     const agentId = this.trust(text)
+    // Another look-up may have ended since this one asked whether there is a pin.
+    this.#assertSame(name, agentId, this.#pins.get(name)?.agentId ?? this.#pinnedIds.get(name))
     const agent = { agentId, name, pubkey: formatPublicKey(publicKeyOf(text)) }
     remember(this.#names, agentId, name)
     remember(this.#pins, name, agent)

@@ -3,7 +3,7 @@ import type { Envelope, Event, Message } from '@svc/contracts/resources.ts'
 import type { EnvelopeType } from '@svc/envelope/envelope.ts'
 import { jcs } from '@svc/envelope/jcs.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
-import { ApiError, EventGapError, RequestTimeout, VerificationError } from '../errors.ts'
+import { ApiError, EventGapError, RequestTimeout, StoreError, VerificationError } from '../errors.ts'
 import type { StreamOptions } from '../events/event-stream.ts'
 import type { CallOptions } from '../http/options.ts'
 import { linkAbort, untilAborted } from '../http/waiting.ts'
@@ -113,7 +113,7 @@ async function prepare(
 ): Promise<Kept & { isRepeat: boolean }> {
   const text = id === undefined ? undefined : await deps.store?.get(KEPT + id)
   if (text !== undefined) {
-    const kept = JSON.parse(text) as Kept
+    const kept = keptIn(text, id)
     await assertRepeat(deps, kept.envelope, key, call)
     return { ...kept, isRepeat: true }
   }
@@ -122,6 +122,17 @@ async function prepare(
   const cursor = deps.watch.cursor ?? (await deps.latestCursor(call))
   await keep(deps, id, { cursor, envelope })
   return { envelope, cursor, isRepeat: false }
+}
+
+/** @throws StoreError. */
+function keptIn(text: string, id: string | undefined): Kept {
+  try {
+    const kept = JSON.parse(text) as Kept
+    if (Number.isSafeInteger(kept.cursor) && kept.envelope.id === id) return kept
+  } catch {
+    // Reported below.
+  }
+  throw new StoreError(`${KEPT}${id} in the store is damaged: delete it, and use another key for the request`)
 }
 
 /** The kept envelope would be sent again, whatever the caller asks now. The body of a sealed one cannot be compared. */
@@ -168,7 +179,8 @@ async function deliver(
 
 /** The answer, if the message is one from the recipient. */
 async function openAnswer(deps: RequestDeps, message: Message, call: CallOptions): Promise<Received | undefined> {
-  if (!ANSWERS.includes(message.envelope.type)) return undefined
+  const { type, to } = message.envelope
+  if (!ANSWERS.includes(type) || to.startsWith('board:')) return undefined
   try {
     return await deps.open(message, call)
   } catch (error) {
@@ -249,22 +261,20 @@ export class AnswerWatch {
       open.cursor = cursor
     }
     try {
-      for await (const event of this.#deps.stream({ after: open.cursor, signal, onCursor })) {
+      // Other programs of this agent hold its streams. Meanwhile the history has the answers.
+      const onRetry = (failure: unknown): void => {
+        if (isCode(failure, 'stream_limit')) void this.search(open.cursor, signal).catch(() => undefined)
+      }
+      for await (const event of this.#deps.stream({ after: open.cursor, signal, onCursor, onRetry })) {
         open.cursor = event.cursor
         await this.#meet(event)
       }
     } catch (error) {
       signal.throwIfAborted()
       if (error instanceof EventGapError) open.cursor = error.earliest - 1
-      else if (isCode(error, 'stream_limit')) await this.#poll(open.cursor, signal)
+      else if (isCode(error, 'stream_limit')) await this.#deps.sleep(POLL_MS, signal)
       else throw error
     }
-  }
-
-  /** Reads the history once, after a wait: other programs of this agent hold its streams. */
-  async #poll(after: number, signal: AbortSignal): Promise<void> {
-    await this.#deps.sleep(POLL_MS, signal)
-    await this.search(after, signal)
   }
 
   async #meet({ message }: Event): Promise<void> {

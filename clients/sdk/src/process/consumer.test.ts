@@ -212,6 +212,70 @@ test('one who never accepts the agent cannot stop it for the others, while a cro
   }
 })
 
+test('a message that kills the process takes no other one with it', async () => {
+  const service = new ModelService(['poison', 'a', 'b', 'c', 'd'].map((sender) => ({ sender })))
+  const letters: string[] = []
+  const onDeadLetter = ({ id }: DeadLetter): void => void letters.push(id)
+  for (let lives = 0; lives < 6; lives += 1) {
+    const life = service.live()
+    const stop = new AbortController()
+    const handle: Handle = async ({ sender, body }) => {
+      if (sender?.name === 'poison') life.kill()
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      return body
+    }
+    const onFinished = (): void => {
+      if (service.acked.size === 4) stop.abort()
+    }
+    const ended = Consumer.run(life.deps, { handle, onDeadLetter, onFinished, signal: stop.signal }, life.store)
+    await Promise.race([ended, life.killed])
+  }
+  expect(letters).toEqual(['message-1'])
+  expect(answersOf(service).toSorted()).toEqual(['message-2', 'message-3', 'message-4', 'message-5'])
+})
+
+test('a sender whose messages fail does not stop the others, and a request that somebody leaves pending counts as a failure', async () => {
+  const service = new ModelService([...Array.from({ length: 200 }, () => ({ sender: 'mallory' })), { sender: 'bob' }])
+  service.sleepMs = 20
+  const stop = new AbortController()
+  const { deps, store } = service.live()
+  const handle: Handle = ({ sender, body }) => {
+    if (sender?.name === 'mallory') throw new ApiError({ status: 409, code: 'request_pending', message: 'pending' })
+    return body
+  }
+  const letters: string[] = []
+  const onDeadLetter = ({ id }: DeadLetter): void => void letters.push(id)
+  await Consumer.run(deps, { handle, onDeadLetter, onFinished: () => stop.abort(), signal: stop.signal }, store)
+  expect(answersOf(service)).toEqual(['message-201'])
+  expect(letters.length).toBeLessThan(10)
+  await run(service, { handle, onDeadLetter })
+  expect(letters).toHaveLength(200)
+})
+
+test('senders who cannot be looked up do not stop the others', async () => {
+  const service = new ModelService([...['a', 'b', 'c', 'd', 'e'].map((sender) => ({ sender })), { sender: 'bob' }])
+  service.sleepMs = 10
+  const stop = new AbortController()
+  const { deps, store } = service.live()
+  const openMessage: typeof deps.openMessage = async (message, options) => {
+    if (message.envelope.from !== 'bob@x') throw new ApiError({ status: 503, code: 'unavailable', message: 'down' })
+    return deps.openMessage(message, options)
+  }
+  await Consumer.run(
+    { ...deps, openMessage },
+    { handle: echo, onWait: () => {}, onFinished: () => stop.abort(), signal: stop.signal },
+    store,
+  )
+  expect(answersOf(service)).toEqual(['message-6'])
+})
+
+test('a post that the service calls a message for the inbox is not handled', async () => {
+  const service = new ModelService([{ sender: 'alice' }, { sender: 'bob' }])
+  Object.assign(service.events[0]?.message.envelope ?? {}, { to: `board:${'b'.repeat(20)}` })
+  await run(service)
+  expect(answersOf(service)).toEqual(['message-2'])
+})
+
 test('an answer that is too long is given up before its recipient is accepted', async () => {
   const service = new ModelService([{ sender: 'alice', lane: 'requests' }])
   const { deps, store } = service.live()

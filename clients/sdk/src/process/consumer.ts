@@ -108,6 +108,8 @@ export interface ConsumerDeps {
 const ID = /^[A-Za-z0-9_-]{8,80}$/
 /** Messages that are read ahead of the handlers, for each of them, so that one sender with many messages does not stop the others. */
 const AHEAD = 16
+/** The most that are read ahead, with those that wait for another attempt of an earlier message of their sender. */
+const MAX_AHEAD = 1_000
 /** Answers that are posted at the same time. Those that wait for a limit do not count. */
 const MAX_CALLS = 8
 /** Beyond this number of unsent answers no further message is handled, so that the store stays bounded. */
@@ -133,6 +135,8 @@ export class Consumer {
   readonly #queued = new Set<string>()
   /** The lines of recipients whom no answer can reach at the moment. */
   readonly #stuck = new Set<string>()
+  /** Messages that an earlier process was killed with. One of them may have killed it. */
+  readonly #suspects: Map<string, number>
   #nextCall = 0
 
   private constructor(deps: ConsumerDeps, options: ProcessOptions, store: Store, journal: Journal) {
@@ -140,8 +144,8 @@ export class Consumer {
     this.#options = options
     this.#store = store
     this.#journal = journal
-    const { parallel = 4 } = options
-    this.#handlers = new Lines(parallel)
+    this.#suspects = journal.interrupted
+    this.#handlers = new Lines(this.#places)
     this.#senders = new Lines(Number.POSITIVE_INFINITY)
   }
 
@@ -177,6 +181,15 @@ export class Consumer {
     return this.#broken.signal
   }
 
+  /** As long as there are suspects, one message at a time is handled, so that no other one is taken for the culprit. */
+  get #places(): number {
+    return this.#suspects.size > 0 ? 1 : (this.#options.parallel ?? 4)
+  }
+
+  #acquit(id: string): void {
+    if (this.#suspects.delete(id)) this.#handlers.resize(this.#places)
+  }
+
   async #read(): Promise<void> {
     const { onGap, onRetry, onDisconnect, onReconnect, count = Number.POSITIVE_INFINITY } = this.#options
     const signal = this.#signal
@@ -209,7 +222,8 @@ export class Consumer {
     const { parallel = 4 } = this.#options
     // With one handler, nothing is read ahead, so that `count` and an interrupt leave the rest untouched.
     const ahead = parallel === 1 ? 1 : parallel * AHEAD
-    while (this.#handlers.size >= ahead && !this.#signal.aborted) await this.#handlers.change()
+    const isFull = (): boolean => this.#handlers.ready >= ahead || this.#handlers.size >= MAX_AHEAD
+    while (isFull() && !this.#signal.aborted) await this.#handlers.change()
     while (this.#journal.unsentCount >= MAX_UNSENT && !this.#signal.aborted) await this.#senders.change()
   }
 
@@ -221,6 +235,8 @@ export class Consumer {
       await this.#journal.pass(event.cursor)
       return false
     }
+    for (const [suspect, at] of this.#suspects)
+      if (at < event.cursor && !this.#queued.has(suspect)) this.#acquit(suspect)
     const line = this.#options.anyOrder === true ? id : await this.#deps.lineOf(from)
     this.#journal.take(event.cursor)
     this.#queued.add(id)
@@ -231,6 +247,7 @@ export class Consumer {
         this.#broken.abort(error)
       } finally {
         this.#queued.delete(id)
+        this.#acquit(id)
       }
     })
     return true
@@ -240,7 +257,8 @@ export class Consumer {
     const { lanes = ['inbox'], types = ['request', 'event'], boards = [], acknowledge = true } = this.#options
     const { to, type } = message.envelope
     if (!lanes.includes(kind) || !types.includes(type)) return false
-    if (kind === 'board') return boards.includes(to)
+    // A post is one by its signed `to`. The kind is only what the service says.
+    if (kind === 'board' || to.startsWith('board:')) return kind === 'board' && boards.includes(to)
     // It was finished, by this program or by another one of the agent.
     return !(acknowledge && message.acked)
   }
@@ -248,12 +266,12 @@ export class Consumer {
   async #handle(event: Event, line: string): Promise<void> {
     const { attempts = 5, parallel = 4, acknowledge = true, onFailure } = this.#options
     // With one handler, the order of all is kept, so the others wait too.
-    const rest = (wait: Promise<boolean>): Promise<boolean> => (parallel === 1 ? wait : this.#handlers.rest(line, wait))
+    const rest: Rest = (wait) => (parallel === 1 ? wait : this.#handlers.rest(line, wait))
     const { cursor, kind, message } = event
     const { id } = message.envelope
     if (!ID.test(id)) return this.#buryUnnamed(event)
     const begin = (): Promise<number> => this.#journal.begin({ id, cursor, acks: acknowledge && kind !== 'board' })
-    const received = await this.#open(event)
+    const received = await this.#open(event, rest)
     if (received === undefined) return
     let waits = 0
     for (;;) {
@@ -266,8 +284,10 @@ export class Consumer {
         answer = this.#answerOf(received, result)
       } catch (error) {
         if (this.#signal.aborted) return this.#journal.giveBack(id)
-        if (isPassing(error)) {
-          // The handler called the service, which is not available or has a limit. That says nothing about the message.
+        this.#acquit(id)
+        if (isPassing(error) && !isCode(error, 'request_pending')) {
+          // The handler called the service, which is not available or has a limit. That says nothing about the message. A
+          // request that somebody does not answer can wait for ever, so it counts.
           await this.#journal.giveBack(id)
           waits += 1
           if (!(await rest(this.#wait(id, error, waits)))) return
@@ -294,11 +314,11 @@ export class Consumer {
   }
 
   /** @returns undefined if there is nothing more to do for the event, or the consumer stops. */
-  async #open(event: Event): Promise<Received | undefined> {
+  async #open(event: Event, rest: Rest): Promise<Received | undefined> {
     const open = this.#options.open ?? this.#deps.openMessage
     const { id } = event.message.envelope
     try {
-      const received = await this.#persist(id, () => open(event.message, { signal: this.#signal }))
+      const received = await this.#persist(id, () => open(event.message, { signal: this.#signal }), rest)
       if (received === STOPPED) return undefined
       if (received === undefined) await this.#ignore(event)
       return received
@@ -441,20 +461,22 @@ export class Consumer {
   /** In the store before the message counts as finished. */
   async #keep(name: string, letter: DeadLetter): Promise<void> {
     const { error: _error, ...kept } = letter
-    await this.#store.set(`dead-letters/${name}.json`, `${JSON.stringify(kept, null, 2)}\n`)
+    const key = `dead-letters/${name}.json`
+    // An earlier process, which was killed after this, knew the reason better.
+    if ((await this.#store.get(key)) === undefined) await this.#store.set(key, `${JSON.stringify(kept, null, 2)}\n`)
     if (this.#options.onDeadLetter) await this.#options.onDeadLetter(letter)
     else this.#deps.warn(`the message ${letter.id} is given up: ${letter.reason}`)
   }
 
   /** Repeats a call until an outage or a limit ends. @returns STOPPED if the consumer stops first. */
-  async #persist<T>(id: string, call: () => Promise<T>): Promise<T | typeof STOPPED> {
+  async #persist<T>(id: string, call: () => Promise<T>, rest: Rest = (wait) => wait): Promise<T | typeof STOPPED> {
     for (let failures = 1; ; failures += 1) {
       try {
         return await call()
       } catch (failure) {
         if (this.#signal.aborted) return STOPPED
         if (!isPassing(failure)) throw failure
-        if (!(await this.#wait(id, failure, failures))) return STOPPED
+        if (!(await rest(this.#wait(id, failure, failures)))) return STOPPED
       }
     }
   }
@@ -483,6 +505,8 @@ export class Consumer {
 }
 
 const STOPPED = Symbol('stopped')
+/** Lets others run during a wait. */
+type Rest = (wait: Promise<boolean>) => Promise<boolean>
 
 function isCode(error: unknown, code: string): boolean {
   return error instanceof ApiError && error.code === code

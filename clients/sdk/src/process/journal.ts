@@ -106,6 +106,14 @@ export class Journal {
     return this.unsent.length
   }
 
+  /** The cursors, by id, of messages whose attempt has begun and did not end. */
+  get interrupted(): Map<string, number> {
+    const begun = [...this.#entries.values()].filter(
+      ({ answer, finished }) => answer === undefined && finished !== true,
+    )
+    return new Map(begun.filter(({ attempts }) => attempts > 0).map(({ id, cursor }) => [id, cursor]))
+  }
+
   find(id: string): Entry | undefined {
     return this.#entries.get(id)
   }

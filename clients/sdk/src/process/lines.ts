@@ -1,6 +1,6 @@
 /** Runs jobs: those of one line one after the other, and at most a number of jobs at a time. The oldest job that may run is next. */
 export class Lines {
-  readonly #limit: number
+  #limit: number
   readonly #waiting: { readonly line: string; readonly run: () => Promise<void> }[] = []
   readonly #busy = new Set<string>()
   readonly #resting = new Set<string>()
@@ -14,6 +14,16 @@ export class Lines {
   /** Jobs that wait or run. */
   get size(): number {
     return this.#waiting.length + this.#busy.size
+  }
+
+  /** Jobs that could run if there were places: those of lines that do not rest. */
+  get ready(): number {
+    return this.#waiting.filter(({ line }) => !this.#resting.has(line)).length + this.#busy.size - this.#resting.size
+  }
+
+  resize(limit: number): void {
+    this.#limit = limit
+    this.#start()
   }
 
   /** Jobs of one line that wait. */
@@ -31,6 +41,7 @@ export class Lines {
   async rest<T>(line: string, wait: Promise<T>): Promise<T> {
     this.#resting.add(line)
     this.#start()
+    this.#report()
     try {
       return await wait
     } finally {
@@ -44,7 +55,7 @@ export class Lines {
     }
   }
 
-  /** Resolves when the next job has ended. */
+  /** Resolves when the next job has ended, or rests. */
   change(): Promise<void> {
     return this.#changed.promise
   }
@@ -68,10 +79,14 @@ export class Lines {
       void job.run().finally(() => {
         this.#busy.delete(job.line)
         this.#start()
-        this.#changed.resolve()
-        this.#changed = deferred()
+        this.#report()
       })
     }
+  }
+
+  #report(): void {
+    this.#changed.resolve()
+    this.#changed = deferred()
   }
 }
 

@@ -49,7 +49,11 @@ export function addSend(program: Command, io: Io): void {
       '--accept-replies',
       'first accept the recipient as a contact, so that answers reach the inbox; costs 1 unit',
     )
-    .option('--repeat <id>', 'send a message again for which no answer came', nameOrId)
+    .addOption(
+      new Option('--repeat <id>', 'send a message again for which no answer came')
+        .argParser(nameOrId)
+        .conflicts(['print', 'seal', 'sealFor', 'jsonBody', 'type', 'replyTo', 'thread', 'ttl', 'acceptReplies']),
+    )
     .addHelpText(
       'after',
       `
