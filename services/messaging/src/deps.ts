@@ -1,10 +1,10 @@
 import type { Batcher } from '@svc/batching/batcher.ts'
 import type { Charging } from '@svc/charging/charging.ts'
 import type { Operations } from '@svc/charging/operations.ts'
+import type { PublishEvents } from '@svc/nats/streams/publish-events.ts'
 import type { Database } from '@svc/postgres/database.ts'
 import type { Boards } from './calls/boards.ts'
 import type { PostDeps } from './handlers/send/send-post.ts'
-import type { Publisher } from './outbox/publisher.ts'
 import type { Append, Appended } from './store/send/append.ts'
 import type { Preflight, PreflightQuestion } from './store/send/preflight.ts'
 import type { Standings } from './store/send/standings.ts'
@@ -25,7 +25,8 @@ export interface Deps {
   readonly charging: Charging
   /** Records charges for everything except messages, whose rows in messaging.ids are the record. */
   readonly operations: Operations
-  readonly publisher: Publisher
+  /** Publishes events that this process has just committed. */
+  readonly publish: PublishEvents
   /** Answered as `retention_days`, rounded up (spec 6.8). */
   readonly retentionDays: number
 }
