@@ -44,7 +44,7 @@ const OF_CONSUMER: Readonly<Record<string, Check>> = {
 }
 
 /** @throws Error that says what to do, if the stream does not exist. */
-export async function findManagedStream(manager: JetStreamManager, { name }: StreamDefinition): Promise<StreamInfo> {
+async function findManagedStream(manager: JetStreamManager, { name }: StreamDefinition): Promise<StreamInfo> {
   return await orMissing(
     () => manager.streams.info(name),
     `the stream ${name} does not exist: make it from deploy/nats/jetstream/${name}.json`,

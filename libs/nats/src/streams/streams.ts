@@ -79,7 +79,7 @@ export const WEBHOOK_CONSUMER: ConsumerDefinition = {
 }
 
 /** Gets the stream, and creates it if it does not exist. Concurrent calls all succeed. */
-export async function ensureStream(manager: JetStreamManager, definition: StreamDefinition): Promise<StreamInfo> {
+async function ensureStream(manager: JetStreamManager, definition: StreamDefinition): Promise<StreamInfo> {
   try {
     return await manager.streams.info(definition.name)
   } catch (error) {
