@@ -30,7 +30,7 @@ beforeAll(async () => {
   ;[anna, ben] = await h.agents(2)
   await got(ben.patch('/v2/me', { inbox_policy: 'open' }))
   // Nothing answers there, so every job stays.
-  await got(ben.put('/v2/webhook', { url: 'https://203.0.113.1/hook', secret: 's'.repeat(32) }))
+  await got(ben.put('/v2/webhook', { url: 'https://hooks.example.com/hook', secret: 's'.repeat(32) }))
 })
 afterAll(async () => {
   await (h ?? stored?.database)?.[Symbol.asyncDispose]()
