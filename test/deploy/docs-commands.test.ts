@@ -82,10 +82,8 @@ test('docs/operating/rotate.md: with the patch, the job creates the other login'
 })
 
 test('each command of the operator exists', async () => {
-  const named = new Set(
-    [...TEXT.matchAll(/svc admin ([a-z]+)(?: (show|retry|republish))?/g)].map(([command]) => command),
-  )
-  expect(named.size).toBeGreaterThan(5)
+  const named = new Set([...TEXT.matchAll(/svc admin ([a-z]+)(?: (show|retry))?/g)].map(([command]) => command))
+  expect(named.size).toBeGreaterThan(4)
   for (const command of named) {
     const { stdout } = await svc([...command.split(' ').slice(1), '--help'])
     expect(stdout).toContain(`Usage: ${command} `)

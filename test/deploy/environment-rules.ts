@@ -2,7 +2,7 @@
 import type { Facts } from './facts.ts'
 
 /** Variables that services read, but no deployment may set. */
-const NEVER_SET = ['SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS', 'SVC_OUTBOX_SECONDS', 'SVC_FAILPOINTS']
+const NEVER_SET = ['SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS', 'SVC_STREAM_SECONDS', 'SVC_FAILPOINTS']
 /** Variables that Node or OpenTelemetry's SDK reads, or that only an external NATS needs. */
 const OPTIONAL = /^(NODE_[A-Z_]+|OTEL_[A-Z_]+|SVC_NATS_(USER|(CA|CERT|KEY|CREDS|NKEY|PASSWORD)_FILE))$/
 /** Variables with a different value in each process. */

@@ -2,7 +2,6 @@ import type { Sql } from 'postgres'
 import { describe, expect, test } from 'vitest'
 import type { HttpAnswer } from '../support/client/agent.ts'
 import { untilAnswered } from '../support/client/retrying.ts'
-import { eventually } from '../support/eventually.ts'
 import { findWrongBooks, untilResolved } from '../support/system/books.ts'
 
 /** The outcome of one client's call during which a process died. Checked at the end, when every charge is resolved. */
@@ -53,12 +52,6 @@ export function describeTheEnd(outcomes: readonly Outcome[], admin: () => Sql, a
     test('the records of both sides agree, operation by operation and account by account', async () => {
       await untilResolved(admin()) // for the charges of this check's own calls
       expect(await findWrongBooks(admin())).toEqual([])
-    })
-
-    test('ADR 20: every event was published', async () => {
-      await eventually(async () => {
-        expect(await admin()`select id from messaging.outbox where published_at is null`).toEqual([])
-      })
     })
   })
 }

@@ -124,11 +124,6 @@ async function startScene({ natsUrlFor, env }: SceneOptions) {
       await eventually(async () => (await idsOfJobs()).length >= accepted.size, RECOVERY)
       expect((await idsOfJobs()).toSorted()).toEqual([...accepted].toSorted())
     },
-    unpublished: async (): Promise<number> => {
-      const [row] = await sql<{ rows: number }[]>`
-        select count(*)::integer as rows from messaging.outbox o where o.published_at is null`
-      return row?.rows ?? 0
-    },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
   const running = stack.move()
@@ -173,9 +168,9 @@ async function streamState(nats: Nats): Promise<{ messages: number; lastSequence
   return { messages: state.messages, lastSequence: state.last_seq }
 }
 
-test('the webhook service is down for longer than stream and outbox keep events', async () => {
+test('the webhook service is down for longer than the stream keeps events', async () => {
   await using nats = await startTestNats()
-  await using scene = await startScene({ natsUrlFor: nats.urlFor, env: { SVC_OUTBOX_SECONDS: '1' } })
+  await using scene = await startScene({ natsUrlFor: nats.urlFor, env: { SVC_STREAM_SECONDS: '1' } })
   const load = scene.startLoad()
   await load.atLeast(3)
   await scene.stop()
@@ -183,10 +178,6 @@ test('the webhook service is down for longer than stream and outbox keep events'
   await load.atLeast(8)
   await load.stop()
   await eventually(async () => (await streamState(scene.admin)).messages === 0, RECOVERY)
-  await eventually(async () => {
-    const rows = await scene.sql`select from messaging.outbox limit 1`
-    return rows.length === 0
-  }, RECOVERY)
   const more = scene.startLoad()
   await scene.start()
   await more.atLeast(3)
@@ -244,7 +235,5 @@ test('two of three NATS servers come back with older stores', async () => {
   await scene.start()
   await load.atLeast(3)
   await load.stop()
-  // The three servers elect a leader, which may take several attempts on a busy machine.
-  await eventually(async () => expect(await scene.unpublished()).toBe(0), { timeoutMs: 100_000 })
   await scene.expectOneJobEach()
 }, 240_000)

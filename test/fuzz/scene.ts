@@ -48,7 +48,6 @@ const BOOKKEEPING = [
 ]
 /** Columns that are written in the background, after the answer. */
 const SETTLED_LATER: Record<string, string> = {
-  'messaging.outbox': 'count(*)::text',
   'webhook.endpoints': "string_agg(agent_id || coalesce(configuration::text, ''), ',' order by agent_id)",
   'budget.introductions': "md5(string_agg(agent_id || ' ' || peer || ' ' || day, '|' order by agent_id, peer))",
 }

@@ -29,7 +29,6 @@ const COUNTED_LATER = [
   ['agentmsg_webhook_outcomes_total', 'delivered'],
   ['agentmsg_webhook_outcomes_total', 'retry'],
   ['agentmsg_stream_events_total', 'heard'],
-  ['agentmsg_outbox_published_total', 'committer'],
   ['agentmsg_accepted_to_stream_seconds_count', 'heard'],
   ['agentmsg_accepted_to_attempt_seconds_count', 'webhook'],
   ['agentmsg_accepted_to_delivered_seconds_count', 'webhook'],
@@ -158,7 +157,7 @@ describe('metrics', () => {
     expect(sum('agentmsg_webhook_attempts_total', { result: 'status_5xx' })).toBeGreaterThanOrEqual(4)
     expect(sum('agentmsg_webhook_outcomes_total', { outcome: 'retry' })).toBeGreaterThan(0)
     expect(sum('agentmsg_stream_events_total', { source: 'heard' })).toBeGreaterThan(0)
-    expect(sum('agentmsg_outbox_published_total', { by: 'committer' })).toBeGreaterThan(0)
+    expect(sum('agentmsg_events_published_total', {})).toBeGreaterThan(0)
   })
 
   test('ADR 22: no label contains an id, a name, an address, or text of a client', () => {
@@ -324,7 +323,7 @@ function fits(matcher: Matcher, labels: Readonly<Record<string, string>>): boole
 }
 
 describe('traces', () => {
-  test('one send is one connected trace: edge, services, SQL, and both deliveries through the outbox', async () => {
+  test('one send is one connected trace: edge, services, SQL, and both deliveries', async () => {
     const path = (name: string): string[] => {
       const span = trace().find((one) => one.name === name)
       return span === undefined ? [] : ancestry(span).map((one) => `${one.service} ${one.name}`)

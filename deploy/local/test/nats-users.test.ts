@@ -24,7 +24,7 @@ const CHARGERS: readonly NatsUser[] = ['gateway', 'identity', 'messaging', 'boar
 const ASKED_BY: Record<string, readonly NatsUser[]> = {
   'svc.messaging.set-mailbox': ['gateway', 'identity'],
   'svc.messaging.list-heads': ['gateway', 'stream', 'webhook'],
-  'svc.messaging.list-late': ['gateway', 'stream'],
+  'svc.messaging.list-revoked': ['gateway', 'stream'],
   'svc.messaging.list-arrivals': ['gateway', 'webhook'],
   'svc.messaging.read-arrivals': ['gateway', 'webhook'],
   'svc.messaging.replay-events': ['gateway', 'stream'],
@@ -38,7 +38,6 @@ const ASKED_BY: Record<string, readonly NatsUser[]> = {
   'svc.budget.release': CHARGERS,
   'svc.budget.list-overdue': CHARGERS,
   'svc.webhook.close-webhook': ['gateway', 'identity'],
-  'svc.messaging.measure': ['gateway', 'admin'],
   'svc.stream.measure': ['gateway', 'admin'],
   'svc.webhook.measure': ['gateway', 'admin'],
 }
@@ -157,7 +156,6 @@ describe.each(Object.entries(MODES))('%s a NATS user may use only its own subjec
     'svc.webhook.set-webhook': ['gateway'],
     'svc.webhook.close-webhook': ['gateway', 'identity'],
     'svc.webhook.measure': ['gateway', 'admin'],
-    'svc.messaging.measure': ['gateway', 'admin'],
     'svc.stream.measure': ['gateway', 'admin'],
     'svc.stream.open-at.0123': ['gateway', 'stream'],
     // The operator may make each of its calls by name, and no others.

@@ -1,8 +1,7 @@
 /**
- * The messages that the outbox publishes: one JetStream message for each entry in an agent's log (ADR 20). Subject:
- * `accepted.<agent_id>.<kind>`. `Nats-Msg-Id`: `<agent_id>:<cursor>`. Payload: an Event of the public API in JSON or, if
- * the kind is `board`, an `AcceptedPost`. The header `agentmsg-accepted-ms`, if present, is the time of acceptance, for
- * metrics.
+ * The messages that messaging publishes: one for each entry in an agent's log, which may be lost on its way (ADR 20). Subject:
+ * `accepted.<agent_id>.<kind>`. Payload: an Event of the public API in JSON or, if the kind is `board`, an `AcceptedPost`. The
+ * header `agentmsg-accepted-ms`, if present, is the time of acceptance, for metrics.
  */
 import { type Static, Type } from '@sinclair/typebox'
 import { BoardId, MessageId } from './ids.ts'
@@ -13,10 +12,6 @@ export const ACCEPTED_SUBJECTS = 'accepted.>'
 
 export function acceptedSubject(agentId: string, kind: Lane): string {
   return `accepted.${agentId}.${kind}`
-}
-
-export function acceptedMessageId(agentId: string, cursor: number | bigint): string {
-  return `${agentId}:${cursor}`
 }
 
 /**

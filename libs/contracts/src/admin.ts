@@ -10,56 +10,7 @@ import { AgentId, MessageId } from './ids.ts'
 import { closed } from './resources.ts'
 
 const Count = Type.Integer({ minimum: 0 })
-/** Epoch seconds, with a fraction. */
-const Moment = Type.Number()
 const Nullable = <S extends Parameters<typeof Type.Union>[0][number]>(schema: S) => Type.Union([schema, Type.Null()])
-
-// The outbox
-
-const OutboxId = Type.Integer({ minimum: 1 })
-
-/** A row of the outbox: one append transaction, and the sequences that JetStream gave to its events. */
-export const OutboxEntry = closed({
-  id: OutboxId,
-  events: Count,
-  created_at: Moment,
-  /** Null: the row is not published yet, or will be published again. */
-  published_at: Nullable(Moment),
-  /** Creation time of the stream that gave the sequence. */
-  epoch: Nullable(Type.String()),
-  /** All of the row's events have this sequence or a lower one. */
-  last_sequence: Nullable(Count),
-})
-export type OutboxEntry = Static<typeof OutboxEntry>
-
-/** Reports how far the outbox has been published, with its newest rows below `before`, newest first. */
-export const inspectOutbox = defineCall({
-  subject: 'admin.messaging.inspect-outbox',
-  request: closed({ before: Nullable(OutboxId), limit: Type.Integer({ minimum: 0, maximum: 1_000 }) }),
-  reply: closed({
-    unpublished: Count,
-    /** Seconds since the commit of the oldest unpublished row; 0 if all are published. */
-    oldest_unpublished_seconds: Type.Number({ minimum: 0 }),
-    oldest_unpublished: Nullable(OutboxEntry),
-    rows: Type.Array(OutboxEntry),
-  }),
-})
-
-/**
- * Publishes the rows `from` to `to` (inclusive) again. `next`: the row to continue with; null at the end. Safe to repeat:
- * consumers recognize an event by its cursor, and rows that still wait to be published are skipped. `dry_run` counts and
- * changes nothing.
- */
-export const republish = defineCall({
-  subject: 'admin.messaging.republish',
-  request: closed({
-    from: OutboxId,
-    to: OutboxId,
-    limit: Type.Integer({ minimum: 1, maximum: 1_000 }),
-    dry_run: Type.Boolean(),
-  }),
-  reply: closed({ rows: Count, events: Count, next: Nullable(OutboxId) }),
-})
 
 // Expiry
 
@@ -71,7 +22,6 @@ export const purgeExpired = defineCall({
     /** Partitions of messages, entries and votes that were emptied. */
     partitions: Count,
     requests: Count,
-    outbox_rows: Count,
     fences: Count,
     /** At least one count has reached its limit, so there may be more. */
     more: Type.Boolean(),

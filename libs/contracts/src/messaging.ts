@@ -159,27 +159,21 @@ export const listHeads = defineCall({
   isAnswerTo: ({ agent_ids }, { logs }) => logs.length === agent_ids.length,
 })
 
-/** Maxima of an answer of `listLate`: unpublished outbox rows, their entries, and revoked agents. */
-export const LATE_MAX = { rows: 500, entries: 5_000, revoked: 1_000 }
+/** Maximum number of revoked agents in an answer. */
+export const REVOKED_MAX = 1_000
 
 /**
- * Lists logs with entries that were committed more than half a second ago and may not be published yet, each with the last
- * of these entries. Also lists agents that were revoked since a given time. A stream process therefore need not often ask
- * for the heads of all its streams. If the lists would be too long, `is_complete` is false and they are empty; the caller
- * then asks for the heads. `next_since_ms` is the time for the next call.
+ * Lists agents that were revoked since a given time. So a stream process need not often ask for the heads of all its streams.
+ * If the list would be too long, `is_complete` is false and it is empty; the caller then asks for the heads. `next_since_ms` is
+ * the time for the next call.
  */
-export const listLate = defineCall({
-  subject: 'svc.messaging.list-late',
+export const listRevoked = defineCall({
+  subject: 'svc.messaging.list-revoked',
   request: closed({
-    /** Unix milliseconds by the database's clock. With null, no revoked agents are listed. */
-    revoked_since_ms: Type.Union([Type.Integer(), Type.Null()]),
+    /** Unix milliseconds by the database's clock. With null, no agents are listed. */
+    since_ms: Type.Union([Type.Integer(), Type.Null()]),
   }),
-  reply: closed({
-    logs: Type.Array(closed({ agent_id: AgentId, head: Type.Integer({ minimum: 0 }) })),
-    revoked: Type.Array(AgentId),
-    is_complete: Type.Boolean(),
-    next_since_ms: Type.Integer(),
-  }),
+  reply: closed({ revoked: Type.Array(AgentId), is_complete: Type.Boolean(), next_since_ms: Type.Integer() }),
 })
 
 /** Maxima: logs per call about arrivals, entries per log in an answer, entries per read. */
@@ -304,14 +298,4 @@ export const setMailbox = defineCall({
     version: Type.Integer({ minimum: 1 }),
   }),
   reply: closed({}),
-})
-
-/** Reports how far the outbox is behind, for monitoring. */
-export const measureOutbox = defineCall({
-  subject: 'svc.messaging.measure',
-  request: closed({}),
-  reply: closed({
-    /** Seconds since the commit of the oldest unpublished events; 0 if all are published. */
-    oldest_unpublished_seconds: Type.Number({ minimum: 0 }),
-  }),
 })

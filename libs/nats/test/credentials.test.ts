@@ -12,8 +12,9 @@ import { eventually } from '@svc/test/support/eventually.ts'
 import { nkeys } from 'nats'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { connectNats, drainNats } from '../src/connect.ts'
+import { KeptStream } from '../src/streams/kept-stream.ts'
+import { createPublishEvents } from '../src/streams/publish-events.ts'
 import { StreamConsumer, type StreamEvent } from '../src/streams/stream-consumer.ts'
-import { StreamPublisher } from '../src/streams/stream-publisher.ts'
 import { acceptedStream, WEBHOOK_CONSUMER } from '../src/streams/streams.ts'
 
 const TLS = 'cert_file: "$FOLDER/cert", key_file: "$FOLDER/key"'
@@ -251,10 +252,11 @@ test('in operator mode messaging publishes to the stream, and webhook gets it fr
     const env = { SVC_NATS_URL: `nats://${user}@127.0.0.1:${server.port}` }
     return (await connectService({ ...env, SVC_NATS_CREDS_FILE: fileWith(await operator.credsFor(user)) })).nats
   }
-  using stream = await StreamPublisher.open(await connect('messaging'), acceptedStream(1))
-  await eventually(() => stream.state())
-  const message = { subject: acceptedSubject('agent', 'inbox'), messageId: 'agent-1', text: 'hello' }
-  await stream.publish([message])
+  const messaging = await connect('messaging')
+  const stream = await KeptStream.open(messaging, acceptedStream(1))
+  await eventually(() => stream.keep())
+  const publish = createPublishEvents(messaging, createLogger('test', 'silent'))
+  publish([{ subject: acceptedSubject('agent', 'inbox'), text: 'hello', acceptedMs: 1 }])
   const heard: string[] = []
   const handle = async ({ text }: StreamEvent) => {
     heard.push(text)

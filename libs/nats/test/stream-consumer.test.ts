@@ -1,4 +1,4 @@
-import { acceptedMessageId, acceptedSubject } from '@svc/contracts/accepted.ts'
+import { acceptedSubject } from '@svc/contracts/accepted.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { startTestNats, type TestNats } from '@svc/test/support/engines/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
@@ -6,8 +6,9 @@ import { startTcpProxy } from '@svc/test/support/stand-ins/tcp-proxy.ts'
 import { nanos } from 'nats'
 import { describe, expect, test } from 'vitest'
 import { connectNats, drainNats } from '../src/connect.ts'
+import { KeptStream } from '../src/streams/kept-stream.ts'
+import { createPublishEvents } from '../src/streams/publish-events.ts'
 import { type Handled, StreamConsumer, type StreamEvent } from '../src/streams/stream-consumer.ts'
-import { StreamPublisher } from '../src/streams/stream-publisher.ts'
 import { acceptedStream, WEBHOOK_CONSUMER } from '../src/streams/streams.ts'
 
 const logger = createLogger('test', 'silent')
@@ -24,9 +25,9 @@ async function startScene(handle: (event: StreamEvent) => Promise<Handled> = asy
   const proxy = stack.use(await startTcpProxy())
   const connect = async (user: 'webhook' | 'messaging', url: string) =>
     stack.adopt(await connectNats({ url, name: `test-${user}`, logger }), (nats) => drainNats(nats, 500))
-  const stream = stack.use(
-    await StreamPublisher.open(await connect('messaging', server.urlFor('messaging')), acceptedStream(1)),
-  )
+  const messaging = await connect('messaging', server.urlFor('messaging'))
+  const stream = await KeptStream.open(messaging, acceptedStream(1))
+  const publish = createPublishEvents(messaging, logger)
   const nats = await connect('webhook', proxy.through(server.urlFor('webhook')))
   const heard: StreamEvent[] = []
   let back = 0
@@ -52,13 +53,9 @@ async function startScene(handle: (event: StreamEvent) => Promise<Handled> = asy
     texts: () => heard.map(({ text }) => text),
     back: () => back,
     async publish(...texts: string[]): Promise<void> {
-      await eventually(() => stream.state())
-      const publications = texts.map((text) => ({
-        subject: acceptedSubject(AGENT, 'inbox'),
-        messageId: acceptedMessageId(AGENT, Number(text)),
-        text,
-      }))
-      await eventually(() => stream.publish(publications))
+      await eventually(() => stream.keep())
+      publish(texts.map((text) => ({ subject: acceptedSubject(AGENT, 'inbox'), text, acceptedMs: 1 })))
+      await messaging.connection.flush()
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   }

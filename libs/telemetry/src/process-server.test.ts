@@ -25,7 +25,7 @@ test('live, started and ready differ, from the start to the end of the drain', a
   wrong.ready = ['the database does not answer']
   seen.push(await ask())
   wrong.ready = []
-  wrong.live = ['the loop outbox is stalled']
+  wrong.live = ['the loop purge is stalled']
   seen.push(await ask())
   wrong.live = []
   server.draining()

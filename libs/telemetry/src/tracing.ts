@@ -2,7 +2,7 @@
  * Traces: a span for each request, for both ends of each call, for each batch and for each SQL statement. Tracing is off
  * unless the standard `OTEL_…` variables name a destination (libs/config, process.ts). When it is off, OpenTelemetry is not
  * loaded, and the functions here cost one comparison. A span is identified by its traceparent, which is sent over NATS with
- * every call, and as a header by the outbox. Code without its own context (a statement, a batch) finds it in
+ * every call, and as a header of each event. Code without its own context (a statement, a batch) finds it in
  * `AsyncLocalStorage`.
  *
  * Attributes are names of operations, calls, statements and outcomes. They are never ids or anything that a client wrote.

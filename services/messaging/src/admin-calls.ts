@@ -3,14 +3,11 @@ import * as calls from '@svc/contracts/admin.ts'
 import { type Endpoint, handle } from '@svc/nats/serve.ts'
 import type { Deps } from './deps.ts'
 import { judgeMessages, verifyLogs, verifyMessages } from './handlers/operate/audit.ts'
-import { inspectOutbox, republish } from './handlers/operate/inspect-outbox.ts'
 import { purgeExpired } from './handlers/operate/purge-expired.ts'
 
 /** The calls of messaging that serve the operator's tool (`svc admin`). */
 export function adminEndpoints(deps: Pick<Deps, 'database' | 'retentionDays'>): Endpoint[] {
   return [
-    handle(calls.inspectOutbox, (request) => inspectOutbox(deps, request)),
-    handle(calls.republish, (request) => republish(deps, request)),
     handle(calls.purgeExpired, (request) => purgeExpired(deps, request)),
     handle(calls.verifyLogs, (request) => verifyLogs(deps, request)),
     handle(calls.verifyMessages, (request) => verifyMessages(deps, request)),

@@ -31,7 +31,7 @@ export function readConfig(env: NodeJS.ProcessEnv): MessagingConfig {
         min: MIN_STREAM_BYTES,
         max: Number.MAX_SAFE_INTEGER,
       }),
-      keepSeconds: e.number('SVC_OUTBOX_SECONDS', {
+      keepSeconds: e.number('SVC_STREAM_SECONDS', {
         default: DEFAULT_STREAM_BOUNDS.keepSeconds,
         min: 1,
         max: DEFAULT_STREAM_BOUNDS.keepSeconds,

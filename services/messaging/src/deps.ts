@@ -1,9 +1,9 @@
 import type { Batcher } from '@svc/batching/batcher.ts'
 import type { Charging } from '@svc/charging/charging.ts'
 import type { Operations } from '@svc/charging/operations.ts'
+import type { PublishEvents } from '@svc/nats/streams/publish-events.ts'
 import type { Database } from '@svc/postgres/database.ts'
 import type { Boards } from './calls/boards.ts'
-import type { Publisher } from './outbox/publisher.ts'
 import type { Append, Appended } from './store/send/append.ts'
 import type { PostAppend, PostAppended } from './store/send/append-posts.ts'
 import type { PostPreflight, PostQuestion } from './store/send/post-preflight.ts'
@@ -34,7 +34,8 @@ export interface Deps {
   readonly charging: Charging
   /** Records charges for everything except messages, whose rows in messaging.ids are the record. */
   readonly operations: Operations
-  readonly publisher: Publisher
+  /** Publishes events that this process has just committed. */
+  readonly publish: PublishEvents
   /** Answered as `retention_days`, rounded up (spec 6.8). */
   readonly retentionDays: number
 }

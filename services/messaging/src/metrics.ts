@@ -1,11 +1,5 @@
 import { defineLevel } from '@svc/telemetry/metrics.ts'
 
-export const outboxOldest = defineLevel({
-  name: 'agentmsg_outbox_oldest_seconds',
-  help: 'Age of the oldest unpublished event, from its commit; every process reports the same value',
-  labels: [],
-})
-
 export const streamBytes = defineLevel({
   name: 'agentmsg_jetstream_bytes',
   help: 'Bytes in the stream ACCEPTED; every process reports the same value, and none while JetStream is down',

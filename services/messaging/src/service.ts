@@ -1,8 +1,8 @@
 /**
- * Owns envelopes, logs, contacts, admission, acknowledgements, votes, hidden posts and the outbox (schema `messaging`).
- * Scale: any number of processes. They share calls by queue group, outbox rows by lease, and partitions to purge by advisory
- * lock. A process caches only hints that the append checks (store/send/standings.ts), and boards that are open to everybody
- * for ever (calls/boards.ts).
+ * Owns envelopes, logs, contacts, admission, acknowledgements, votes and hidden posts (schema `messaging`).
+ * Scale: any number of processes. They share calls by queue group, and partitions to purge by advisory lock. A process caches
+ * only hints that the append checks (store/send/standings.ts), and boards that are open to everybody for ever
+ * (calls/boards.ts).
  * Limit: one Postgres primary. An agent's log is the unit of sharding. Keep pool size x processes under max_connections.
  */
 import { createCharging } from '@svc/charging/charging.ts'
@@ -12,19 +12,20 @@ import { startResolver } from '@svc/charging/resolver.ts'
 import type { RunningService } from '@svc/config/run-service.ts'
 import * as calls from '@svc/contracts/messaging.ts'
 import { handle, handleText } from '@svc/nats/serve.ts'
-import { StreamPublisher } from '@svc/nats/streams/stream-publisher.ts'
+import { KeptStream } from '@svc/nats/streams/kept-stream.ts'
+import { createPublishEvents } from '@svc/nats/streams/publish-events.ts'
 import { acceptedStream } from '@svc/nats/streams/streams.ts'
 import { startService } from '@svc/service/start-service.ts'
 import { adminEndpoints } from './admin-calls.ts'
 import { createBoards } from './calls/boards.ts'
 import type { MessagingConfig } from './config.ts'
 import type { Deps, PostDeps, SendDeps } from './deps.ts'
+import { entryEvent, postEvents } from './domain/accepted-events.ts'
 import { ackMessage } from './handlers/change/ack-message.ts'
 import { setContact } from './handlers/change/set-contact.ts'
 import { setMailbox } from './handlers/change/set-mailbox.ts'
 import { setVisibility } from './handlers/change/set-visibility.ts'
 import { setVote } from './handlers/change/set-vote.ts'
-import { measureOutbox } from './handlers/operate/measure-outbox.ts'
 import { listArrivals, readArrivals } from './handlers/read/arrivals.ts'
 import { exportMessages } from './handlers/read/export-messages.ts'
 import { getMessage } from './handlers/read/get-message.ts'
@@ -33,17 +34,14 @@ import { listContacts } from './handlers/read/list-contacts.ts'
 import { listEvents } from './handlers/read/list-events.ts'
 import { listHeads } from './handlers/read/list-heads.ts'
 import { listInbox } from './handlers/read/list-inbox.ts'
-import { listLate } from './handlers/read/list-late.ts'
 import { listPosts } from './handlers/read/list-posts.ts'
+import { listRevoked } from './handlers/read/list-revoked.ts'
 import { replayEvents } from './handlers/read/replay-events.ts'
 import { resolvePost } from './handlers/read/resolve-post.ts'
 import { sendMessage } from './handlers/send/send-message.ts'
-import { startOutboxLoop } from './loops/outbox.ts'
+import { startKeepStream } from './loops/keep-stream.ts'
 import { startPurgeLoop } from './loops/purge.ts'
-import { startStreamBounds } from './loops/stream-bounds.ts'
-import { outboxOldest, streamBytes, streamMaxBytes } from './metrics.ts'
-import { createPublisher, PUBLISH_LEASE_SECONDS } from './outbox/publisher.ts'
-import { rowOf, rowOfPosts } from './store/outbox.ts'
+import { streamBytes, streamMaxBytes } from './metrics.ts'
 import { createAppend } from './store/send/append.ts'
 import { createAppendPosts } from './store/send/append-posts.ts'
 import { createFences } from './store/send/message-fences.ts'
@@ -63,24 +61,24 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
       const fences = createFences(database, operations)
       const charging = createCharging({ owner: 'messaging', bus, logger, fences })
       const accepted = acceptedStream(config.streamReplicas, config.streamBounds)
-      const stream = await StreamPublisher.open(nats, accepted, config.streamManagement)
-      const publisher = createPublisher({ database, stream, logger })
+      const stream = await KeptStream.open(nats, accepted, {
+        management: config.streamManagement,
+        onBack: () => keeping.wake(),
+      })
+      const publish = createPublishEvents(nats, logger)
       const boards = createBoards(bus)
       const retentionSeconds = config.retentionDays * SECONDS_PER_DAY
-      const appendOptions = {
+      const append = createAppend({
         database,
         retentionSeconds,
-        leaseSeconds: PUBLISH_LEASE_SECONDS,
-      }
-      const append = createAppend({
-        ...appendOptions,
-        onCommitted: (outboxId, entries) => publisher.publishCommitted(rowOf(outboxId, entries, Date.now())),
+        onCommitted: (entries) => publish(entries.map((entry) => entryEvent(entry, Date.now()))),
       })
       const posts: PostDeps = {
         preflight: createPostPreflight(database),
         append: createAppendPosts({
-          ...appendOptions,
-          onCommitted: (outboxId, committed) => publisher.publishCommitted(rowOfPosts(outboxId, committed, Date.now())),
+          database,
+          retentionSeconds,
+          onCommitted: (committed) => publish(committed.flatMap((post) => postEvents(post, Date.now()))),
         }),
         boards,
         charging,
@@ -92,10 +90,10 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
         append,
         charging,
       }
-      const deps: Deps = { database, boards, charging, operations, publisher, retentionDays: config.retentionDays }
-      outboxOldest.read(async () => [[{}, (await measureOutbox(deps)).oldest_unpublished_seconds]])
+      const deps: Deps = { database, boards, charging, operations, publish, retentionDays: config.retentionDays }
       streamBytes.read(async () => [[{}, (await stream.size()).bytes]])
       streamMaxBytes.read(async () => [[{}, (await stream.size()).maxBytes]])
+      const keeping = startKeepStream(stream, logger)
       return {
         endpoints: [
           handle(calls.sendMessage, (request, context) => sendMessage(send, request, context)),
@@ -107,7 +105,7 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
           handleText(calls.listEvents, (request, context) => listEvents(deps, request, context)),
           handleText(calls.replayEvents, (request, context) => replayEvents(deps, request, context)),
           handle(calls.listHeads, (request) => listHeads(deps, request)),
-          handle(calls.listLate, (request) => listLate(deps, request)),
+          handle(calls.listRevoked, (request) => listRevoked(deps, request)),
           handle(calls.listArrivals, (request) => listArrivals(deps, request)),
           handleText(calls.readArrivals, (request) => readArrivals(deps, request)),
           handleText(calls.resolvePost, (request, context) => resolvePost(deps, request, context)),
@@ -117,13 +115,11 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
           handle(calls.setContact, (request, context) => setContact(deps, request, context)),
           handle(calls.listContacts, (request) => listContacts(deps, request)),
           handle(calls.setMailbox, (request) => setMailbox(deps, request)),
-          handle(calls.measureOutbox, () => measureOutbox(deps)),
           ...adminEndpoints(deps),
         ],
         loops: [
-          startOutboxLoop(database, publisher, logger),
-          startStreamBounds(stream, logger),
-          startPurgeLoop(database, logger, { retentionSeconds, outboxSeconds: config.streamBounds.keepSeconds }),
+          keeping,
+          startPurgeLoop(database, logger, retentionSeconds),
           startResolver({ owner: 'messaging', bus, logger, fences }),
           startOperationsPurge({ owner: 'messaging', bus, logger, operations }),
         ],

@@ -26,7 +26,7 @@ export const streamsBehind = defineLevel({
 
 export const headsRead = defineLevel({
   name: 'agentmsg_stream_heads_read_seconds',
-  help: 'Time since the heads of the logs were last read, normally under 11 s. Without these reads, lost events stay unnoticed',
+  help: 'Time since the heads of the logs were last read, normally under 2 s. Without these reads, lost events stay unnoticed',
   labels: [],
 })
 

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { acceptedMessageId, acceptedSubject } from '@svc/contracts/accepted.ts'
+import { acceptedSubject } from '@svc/contracts/accepted.ts'
 import type { Lane, WebhookState } from '@svc/contracts/resources.ts'
 import { getWebhook, setWebhook } from '@svc/contracts/webhook.ts'
 import { connectNats, drainNats } from '@svc/nats/connect.ts'
-import { type Publication, StreamPublisher } from '@svc/nats/streams/stream-publisher.ts'
+import { KeptStream } from '@svc/nats/streams/kept-stream.ts'
+import { createPublishEvents, type Publication } from '@svc/nats/streams/publish-events.ts'
 import { acceptedStream } from '@svc/nats/streams/streams.ts'
 import { type Database, openDatabase } from '@svc/postgres/database.ts'
 import { agentIdOf } from '@svc/svc1/agent-id.ts'
@@ -101,8 +102,9 @@ export async function startHarness({
   }
   const { call, codeOf } = await connectCalls(stack, nats.urlFor('gateway'), CALL_TIMEOUT_MS)
   const messagingNats = await connectNats({ url: nats.urlFor('messaging'), name: 'test-messaging', logger: silent })
-  const stream = stack.use(await StreamPublisher.open(stack.adopt(messagingNats, drainNats), acceptedStream(1)))
-  await stream.state()
+  const stream = await KeptStream.open(stack.adopt(messagingNats, drainNats), acceptedStream(1))
+  await stream.keep()
+  const publish = createPublishEvents(messagingNats, silent)
   for (let replica = 0; replica < replicas; replica += 1) stack.use(await startWebhook(config, resolve))
   const database = stack.use(openDatabase({ url: testDatabase.urlFor('webhook'), application: 'test', logger: silent }))
 
@@ -113,13 +115,10 @@ export async function startHarness({
   }
   const acceptAll: Harness['acceptAll'] = async (events) => {
     const publications = events.map(({ agentId, cursor, ...event }) => append(agentId, cursor, completed(event)))
+    await eventually(() => stream.keep(), NATS_BACK) // NATS may still be starting
     for (let at = 0; at < publications.length; at += 500) {
-      const part = publications.slice(at, at + 500)
-      // NATS may still be starting.
-      await eventually(async () => {
-        await stream.state()
-        return stream.publish(part)
-      }, NATS_BACK)
+      publish(publications.slice(at, at + 500))
+      await messagingNats.connection.flush()
     }
   }
   const running = stack.move()
@@ -181,8 +180,8 @@ function completed(event: Partial<AcceptedEvent>): AcceptedEvent {
 function publicationOf(agentId: string, cursor: number, { kind, envelope, expiresAt }: AcceptedEvent): Publication {
   return {
     subject: acceptedSubject(agentId, kind),
-    messageId: acceptedMessageId(agentId, cursor),
     text: `{"cursor":${cursor},"kind":"${kind}","message":{"envelope":${envelope},"lane":"${kind}","created_at":1,"expires_at":${expiresAt},"acked":false,"upvotes":0}}`,
+    acceptedMs: Date.now(),
   }
 }
 

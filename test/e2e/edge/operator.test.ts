@@ -101,7 +101,6 @@ describe('svc admin status', () => {
     const rateOf = (name: string) => Number(processes.find(({ service }) => service === name)?.calls_per_second)
     expect(rateOf('gateway')).toBeGreaterThan(0)
     expect(status).toMatchObject({
-      outbox: { unpublished: expect.any(Number) },
       accepted_stream: { messages: expect.any(Number) },
       webhooks: { oldest_due_seconds: 0 },
       streams: { open: 0 },
@@ -159,43 +158,6 @@ describe('svc admin grant', () => {
     expect(await grant()).toEqual({ granted: false, credit_balance: 7 })
     expect(await grant('--dry-run')).toEqual({ granted: false, credit_balance: 7, dry_run: true })
     expect(await operate('grant', anna.id, '8', 'dry', '--dry-run')).toMatchObject({ exitCode: 1 })
-  })
-})
-
-describe('svc admin outbox', () => {
-  test('shows rows with their sequences, and the backlog', async () => {
-    const [anna, ben] = await friends()
-    await got(anna.send(ben))
-    await eventually(async () => {
-      const state = await documentOf('outbox', '--limit', '1')
-      expect(state).toMatchObject({ unpublished: 0, rows: [{ events: 1, last_sequence: expect.any(Number) }] })
-    })
-    const { stdout } = await operate('outbox', '--limit', '3')
-    expect(stdout).toMatch(/^to publish +0\noldest +none\n\nrow +events +committed +published +up to sequence\n\d+ +1 /)
-  })
-
-  test('publishes a range again: a dry run changes nothing, and a repeat gives nobody a second event', async () => {
-    const [anna, ben] = await friends()
-    await setWebhook(ben, '/again')
-    await got(anna.send(ben, 'one'))
-    await got(anna.send(ben, 'two'))
-    await eventually(() => receiver.at('/again').length === 2)
-    await eventually(async () => expect(await documentOf('outbox')).toMatchObject({ unpublished: 0 }))
-    const [bounds] = await admin<{ first: number; last: number }[]>`
-      select min(id)::integer as first, max(id)::integer as last from messaging.outbox`
-    const range = [String(bounds?.first), String(bounds?.last)]
-    const before = await contentsOf('messaging.outbox')
-    const would = await documentOf('outbox', 'republish', ...range, '--dry-run')
-    expect(await contentsOf('messaging.outbox')).toBe(before)
-    expect(would).toMatchObject({ dry_run: true })
-    for (const _ of ['once', 'again']) {
-      const done = await documentOf('outbox', 'republish', ...range)
-      expect(done).toEqual({ ...would, dry_run: false })
-      await eventually(async () => expect(await documentOf('outbox')).toMatchObject({ unpublished: 0 }))
-    }
-    const jobs = await admin`select from webhook.jobs where agent_id = ${ben.id}`
-    expect(jobs).toHaveLength(2)
-    expect(receiver.at('/again')).toHaveLength(2)
   })
 })
 

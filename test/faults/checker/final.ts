@@ -99,9 +99,6 @@ export async function untilAtRest({ scene, followers }: Round, system: FaultSyst
     await within('every reservation being settled or released', RESOLVED_LIMIT_MS, async () =>
       none(await sql`select from budget.reservations where state = 'held' limit 1`),
     )
-    await within('every event being published', CAUGHT_UP_LIMIT_MS, async () =>
-      none(await sql`select from messaging.outbox where published_at is null limit 1`),
-    )
     await within('identity having pushed every mailbox to messaging', CAUGHT_UP_LIMIT_MS, async () =>
       none(await sql`select from identity.agents where mailbox_pushed < mailbox_version limit 1`),
     )

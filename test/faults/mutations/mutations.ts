@@ -21,20 +21,23 @@ export interface Mutation {
   readonly caughtBy: readonly string[]
 }
 
-const PUBLISHER = 'services/messaging/src/outbox/publisher.ts'
-
 export const MUTATIONS: readonly Mutation[] = [
   {
-    name: 'outbox-not-republished',
-    what: 'Events that their committer did not publish are never published',
+    name: 'lost-events-not-read',
+    what: 'Nobody reads the logs for events that were not published: streams read no heads, and reconciliation creates no job',
     edits: [
       {
-        file: PUBLISHER,
-        find: 'const leased = await database.run((sql) => leaseOutbox(sql, LEFT_ROWS, PUBLISH_LEASE_SECONDS))',
-        replace: 'const leased: { id: number; eventCount: number }[] = []',
+        file: 'services/webhook/src/loops/reconciliation.ts',
+        find: 'advance(database, advances, events, backoff)',
+        replace: 'advance(database, advances, [], backoff)',
+      },
+      {
+        file: 'services/stream/src/loops/watch-heads.ts',
+        find: 'else stream.noteHead(log.head)',
+        replace: '',
       },
     ],
-    args: ['--round-seconds', '20', '--points', 'messaging.appended,messaging.outbox.published'],
+    args: ['--round-seconds', '20', '--points', 'messaging.appended'],
     caughtBy: ['everything comes to rest'],
   },
   {
@@ -124,8 +127,8 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'services/messaging/src/handlers/change/set-contact.ts',
-        find: "const place = state === 'accepted' ? await promoteRequest(",
-        replace: "const place = state === 'accepted' && other === '' ? await promoteRequest(",
+        find: "const isPromoted = state === 'accepted' && (await promoteRequest(",
+        replace: "const isPromoted = state === 'accepted' && other === '' && (await promoteRequest(",
       },
     ],
     args: ['--round-seconds', '15', '--faults', 'kill-process'],
@@ -136,9 +139,9 @@ export const MUTATIONS: readonly Mutation[] = [
     what: 'Events of one transaction are published in the opposite order, and a stream writes every event that is newer than its last one',
     edits: [
       {
-        file: PUBLISHER,
-        find: 'const events = group.flatMap((row) => row.events)',
-        replace: 'const events = group.flatMap((row) => row.events).toReversed()',
+        file: 'libs/nats/src/streams/publish-events.ts',
+        find: 'of publications) {',
+        replace: 'of publications.toReversed()) {',
       },
       {
         file: 'services/stream/src/domain/gap.ts',

@@ -16,15 +16,7 @@ export const FAILPOINTS: Readonly<Partial<Record<ServiceName, readonly string[]>
     'identity.webhook.closed',
     ...charging('identity'),
   ],
-  messaging: [
-    'messaging.appended',
-    'messaging.contact.locked',
-    'messaging.outbox.leased',
-    'messaging.outbox.marked',
-    'messaging.outbox.published',
-    'messaging.outbox.requeued',
-    ...charging('messaging'),
-  ],
+  messaging: ['messaging.appended', 'messaging.contact.locked', ...charging('messaging')],
   boards: charging('boards'),
   budget: ['budget.released', 'budget.reserved', 'budget.settled'],
   webhook: [

@@ -27,10 +27,10 @@ describe.skipIf(!hasPromtool)(
     }, 400_000)
 
     test('a wrong case is found', () => {
-      const { SvcOutboxBehind } = SERVICE_CASES
-      if (SvcOutboxBehind === undefined) throw new Error('there is no such case')
-      const { at, fires, quiet } = SvcOutboxBehind
-      const told = runCases(GROUPS, { SvcOutboxBehind: { at, fires: quiet, quiet: fires } })
+      const { SvcLoopStalled } = SERVICE_CASES
+      if (SvcLoopStalled === undefined) throw new Error('there is no such case')
+      const { at, fires, quiet } = SvcLoopStalled
+      const told = runCases(GROUPS, { SvcLoopStalled: { at, fires: quiet, quiet: fires } })
       expect(told.match(/exp:/g)?.length).toBe(2)
     })
   },

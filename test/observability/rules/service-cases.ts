@@ -71,11 +71,16 @@ export const SERVICE_CASES: Readonly<Record<string, AlertCase>> = {
   },
   SvcUnhandledErrors: level('agentmsg_unhandled_errors_total{component="a", instance="b"}', 1, 0),
   SvcSlow: { at: '40m', fires: [slow(98, 60)], quiet: [slow(99.5, 60), slow(98, 5)] },
-  SvcOutboxBehind: level('agentmsg_outbox_oldest_seconds', 31, 30),
-  SvcOutboxForgotten: {
-    at: '20m',
-    fires: [{ agentmsg_outbox_requeued_total: '0x10 5x30' }],
-    quiet: [{ agentmsg_outbox_requeued_total: '5x40' }],
+  SvcEventsLost: {
+    at: '50m',
+    fires: [
+      { agentmsg_webhook_made_up_total: '0+60x60', 'agentmsg_webhook_events_total{handled="done"}': '0+30x60' },
+      { agentmsg_webhook_made_up_total: '0+60x60' },
+    ],
+    quiet: [
+      { agentmsg_webhook_made_up_total: '0+60x60', 'agentmsg_webhook_events_total{handled="done"}': '0+90x60' },
+      { agentmsg_webhook_made_up_total: '0+3x60' },
+    ],
   },
   SvcJetStreamFull: {
     at: '40m',

@@ -10,8 +10,6 @@ import { eventually } from '../eventually.ts'
 
 export interface AcceptedMessage {
   subject: string
-  /** `Nats-Msg-Id` */
-  messageId: string
   payload: string
 }
 
@@ -65,7 +63,6 @@ async function readStream(connection: NatsConnection): Promise<AcceptedMessage[]
       const message = await manager.streams.getMessage(ACCEPTED_STREAM, { seq })
       return {
         subject: message.subject,
-        messageId: message.header.get('Nats-Msg-Id'),
         payload: new TextDecoder().decode(message.data),
       }
     }),

@@ -5,19 +5,21 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { acceptedMessageId, acceptedSubject } from '@svc/contracts/accepted.ts'
+import { acceptedSubject } from '@svc/contracts/accepted.ts'
 import { startNats } from '@svc/local/engines/nats.ts'
 import { deriveSecrets } from '@svc/local/engines/secrets.ts'
 import { startKeeper } from '@svc/local/processes/keep.ts'
 import { createMark } from '@svc/local/processes/marks.ts'
 import { connectNats, drainNats, type Nats } from '@svc/nats/connect.ts'
+import { KeptStream } from '@svc/nats/streams/kept-stream.ts'
+import { createPublishEvents, type Publication } from '@svc/nats/streams/publish-events.ts'
 import { StreamConsumer } from '@svc/nats/streams/stream-consumer.ts'
-import { MAX_BATCH_MESSAGES, type Publication, StreamPublisher } from '@svc/nats/streams/stream-publisher.ts'
 import { acceptedStream, WEBHOOK_CONSUMER } from '@svc/nats/streams/streams.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 
 const EVENTS = 100_000
 const AGENTS = 1_000
+const BATCH_EVENTS = 1_000
 /** About as long as the event of a message with a body of 100 bytes. */
 const TEXT = 'x'.repeat(550)
 /** As in services/webhook/src/loops/ingest.ts. */
@@ -39,10 +41,14 @@ export async function measureStream(): Promise<{ published: number; taken: numbe
   const connect = async (login: 'messaging' | 'webhook'): Promise<Nats> =>
     stack.adopt(await connectNats({ url: server.urlFor(login), name: 'bench', logger }), drainNats)
 
-  const stream = stack.use(await StreamPublisher.open(await connect('messaging'), acceptedStream(1)))
-  await stream.state()
+  const messaging = await connect('messaging')
+  await (await KeptStream.open(messaging, acceptedStream(1))).keep()
+  const publish = createPublishEvents(messaging, logger)
   const publishingMs = performance.now()
-  for (let at = 0; at < EVENTS; at += MAX_BATCH_MESSAGES) await stream.publish(batchFrom(at))
+  for (let at = 0; at < EVENTS; at += BATCH_EVENTS) {
+    publish(batchFrom(at))
+    await messaging.connection.flush()
+  }
   const takingMs = performance.now()
   let taken = 0
   const consumer = stack.use(
@@ -63,12 +69,12 @@ export async function measureStream(): Promise<{ published: number; taken: numbe
 }
 
 function batchFrom(first: number): Publication[] {
-  return Array.from({ length: MAX_BATCH_MESSAGES }, (_, index) => {
+  return Array.from({ length: BATCH_EVENTS }, (_, index) => {
     const agent = `agent-${(first + index) % AGENTS}`
     return {
       subject: acceptedSubject(agent, 'inbox'),
-      messageId: acceptedMessageId(agent, first + index),
       text: TEXT,
+      acceptedMs: 1,
     }
   })
 }

@@ -11,7 +11,6 @@ import { benchWebhooks } from './live/live-webhooks.ts'
 import { benchOverload } from './overload.ts'
 import { benchPosts } from './posts.ts'
 import { benchSend } from './send.ts'
-import { benchBacklog } from './storage/backlog.ts'
 import { benchReads } from './storage/reads.ts'
 import { benchSteady } from './storage/steady.ts'
 import { benchStorage } from './storage/storage.ts'
@@ -30,7 +29,6 @@ const BENCHMARKS = [
   'webhooks',
   'storage',
   'steady',
-  'backlog',
   'failover',
   'console',
 ] as const
@@ -78,13 +76,6 @@ const { values, names } = readCommandLine({
       what: 'steady: seconds until a message expires, at least 30; with 0 it does not expire',
     },
     every: { kind: 'number', whole: true, min: 1, default: 1, what: 'steady: prints each n-th row' },
-    backlog: {
-      kind: 'number',
-      whole: true,
-      min: 1,
-      default: 1_000_000,
-      what: 'backlog: unpublished rows in the outbox',
-    },
     chart: { kind: 'text', placeholder: 'file', what: 'send, reads, steady: writes an SVG chart to this file' },
     record: {
       kind: 'flag',
@@ -117,7 +108,6 @@ const {
   many,
   messages,
   ttl,
-  backlog,
   every,
   chart,
   record,
@@ -138,7 +128,6 @@ const benchmarks: Record<(typeof BENCHMARKS)[number], () => Promise<unknown>> = 
   idle: () => benchIdleStreams({ record }),
   webhooks: () => benchWebhooks(options),
   storage: () => benchStorage({ ...options, record }),
-  backlog: () => benchBacklog({ ...options, agents, rows: backlog }),
   failover: () => benchFailover(options),
   console: () => benchConsole({ seconds: secondsPerRound }),
   steady: () => benchSteady({ connections, agents, messages, ttlSeconds: ttl, every, chart }),

@@ -19,7 +19,6 @@ export const RESERVE_US: Readonly<Record<number, readonly [least: number, most: 
 export const STORAGE = {
   messages: measured.storage.tables['messaging.messages'],
   entries: measured.storage.tables['messaging.entries'],
-  outbox: measured.storage.tables['messaging.outbox'],
   reservations: measured.storage.tables['budget.reservations'],
   nonces: measured.storage.tables['identity.nonces'],
   wal: measured.storage.wal,
@@ -27,7 +26,7 @@ export const STORAGE = {
 } as const
 
 /**
- * `npx pnpm bench storage --record`: what Postgres does for a message later, when it deletes rows and vacuums tables.
+ * `npx pnpm bench storage --record`: what Postgres does for a message later, when it vacuums tables.
  * Partitions are truncated, which costs nothing for each message.
  */
 export const UPKEEP = { ms: measured.storage.upkeepMs, walBytes: measured.storage.upkeepWal } as const
@@ -72,7 +71,7 @@ export const ID_BYTES = 101
  * period, which is a sixth of the retention: on average they wait for half a period. Reservations are kept for 25 hours, and on
  * average for half of the 15 hours of their partition.
  */
-export const KEPT_DAYS = { messages: 32.5, outbox: 1, reservations: 32.5 / 24, nonces: 30 / 1_440, stream: 1 } as const
+export const KEPT_DAYS = { messages: 32.5, reservations: 32.5 / 24, nonces: 30 / 1_440, stream: 1 } as const
 
 /** The part of a message's time that is waiting, not work. Assumptions for one data centre, explained in docs/operating/scale.md. */
 export const LATENCY_MS = {

@@ -55,7 +55,7 @@ export function units(): string {
   ])
   rows.push(
     ['postgres, at once', MEASURED.cpuMs.postgres.toFixed(3), '', 'commits'],
-    ['postgres, later', UPKEEP.ms.toFixed(3), '', 'rows that are kept for a day are deleted; vacuum'],
+    ['postgres, later', UPKEEP.ms.toFixed(3), '', 'vacuum'],
     ['postgres in all', cpuMsOf('postgres').toFixed(3), whole(perCore('postgres')), 'one primary: below'],
   )
   return table(['piece', 'CPU ms for each message', 'messages/s on a core', 'what limits it'], rows)
@@ -70,12 +70,11 @@ export function storage(): string {
     ['messaging: the message', kept(KEPT_DAYS.messages), STORAGE.messages],
     ['messaging: its entry in the log of its recipient', kept(KEPT_DAYS.messages), STORAGE.entries],
     ['messaging: its id', 'for ever', ID_BYTES],
-    ['messaging: the outbox', kept(KEPT_DAYS.outbox), STORAGE.outbox],
     ['budget: its reservation', kept(KEPT_DAYS.reservations), STORAGE.reservations],
     ['identity: its nonce', kept(KEPT_DAYS.nonces), STORAGE.nonces],
     ['NATS: each copy of the stream', kept(KEPT_DAYS.stream), STORAGE.stream],
     ['the log of Postgres', 'until it is archived', STORAGE.wal],
-    ['the log of Postgres, when rows are deleted and vacuumed later', 'until it is archived', UPKEEP.walBytes],
+    ['the log of Postgres, when tables are vacuumed later', 'until it is archived', UPKEEP.walBytes],
   ] as const
   return table(
     ['where', 'kept for', 'bytes, with indexes'],

@@ -57,7 +57,7 @@ interface Share {
 }
 
 const { messaging, others: rest } = TOUCHED
-const MESSAGE_DAYS = (STORAGE.messages + STORAGE.entries) * KEPT_DAYS.messages + STORAGE.outbox * KEPT_DAYS.outbox
+const MESSAGE_DAYS = (STORAGE.messages + STORAGE.entries) * KEPT_DAYS.messages
 const OTHER_DAYS = STORAGE.reservations * KEPT_DAYS.reservations + STORAGE.nonces * KEPT_DAYS.nonces
 const MESSAGING_PART = POSTGRES_PARTS.append + POSTGRES_PARTS.publish
 

@@ -43,11 +43,10 @@ function processRow(process: ProcessStatus, nowMs: number): string[] {
   ]
 }
 
-function lagLines({ outbox, accepted_stream: stream, webhooks, streams }: SystemStatus): string[] {
+function lagLines({ accepted_stream: stream, webhooks, streams }: SystemStatus): string[] {
   const none = 'no answer'
   const lag = webhooks?.consumer_lag ?? null
   return table([
-    ['outbox', outbox ? outboxLine(outbox) : none],
     [
       'stream ACCEPTED',
       stream ? `${stream.messages} events, ${figure(stream.bytes / 2 ** 20)} MiB, up to ${stream.last_sequence}` : none,
@@ -65,12 +64,6 @@ function lagLines({ outbox, accepted_stream: stream, webhooks, streams }: System
         : none,
     ],
   ])
-}
-
-function outboxLine({ unpublished, oldest_unpublished_seconds: seconds }: NonNullable<SystemStatus['outbox']>): string {
-  return unpublished === 0
-    ? 'everything is published'
-    : `${unpublished} to publish, the oldest has waited ${figure(seconds)} s`
 }
 
 function upFor(started: string, nowMs: number): string {

@@ -1,7 +1,6 @@
 /** The data of `svc admin status`: the processes that answer on NATS, their rates, and the queues. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ACCEPTED_STREAM } from '@svc/contracts/accepted.ts'
-import { inspectOutbox } from '@svc/contracts/admin.ts'
 import type { Call, ReplyOf } from '@svc/contracts/define.ts'
 import { measureStreams } from '@svc/contracts/stream.ts'
 import { measureWebhooks } from '@svc/contracts/webhook.ts'
@@ -34,8 +33,7 @@ export interface SystemStatus {
   readonly processes: readonly ProcessStatus[]
   /** Services without a process that answers. */
   readonly missing: readonly string[]
-  /** Null if the service did not answer. */
-  readonly outbox: Pick<ReplyOf<typeof inspectOutbox>, 'unpublished' | 'oldest_unpublished_seconds'> | null
+  /** Null if NATS or the service did not answer. */
   readonly accepted_stream: { messages: number; bytes: number; last_sequence: number } | null
   /** Figures of one process of the service. */
   readonly webhooks: ReplyOf<typeof measureWebhooks> | null
@@ -101,21 +99,12 @@ function rounded(value: number): number {
 }
 
 async function measure(operator: Operator): Promise<Omit<SystemStatus, 'processes' | 'missing'>> {
-  const [outbox, stream, webhooks, streams] = await Promise.all([
-    answerOf(operator, inspectOutbox, { before: null, limit: 0 }),
+  const [stream, webhooks, streams] = await Promise.all([
     streamState(operator),
     answerOf(operator, measureWebhooks, {}),
     answerOf(operator, measureStreams, {}),
   ])
-  return {
-    outbox: outbox && {
-      unpublished: outbox.unpublished,
-      oldest_unpublished_seconds: outbox.oldest_unpublished_seconds,
-    },
-    accepted_stream: stream,
-    webhooks,
-    streams,
-  }
+  return { accepted_stream: stream, webhooks, streams }
 }
 
 /** Null if the service does not answer or refuses, so that the rest of the status is still shown. */

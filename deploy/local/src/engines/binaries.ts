@@ -48,7 +48,7 @@ const THIS_MACHINE: Machine = {
 
 /** The only version that the system is tested with (docs/operating/deploy.md). */
 const POSTGRES_MAJOR = 18
-/** The first version with batch ingest (libs/nats, stream-publisher.ts). */
+/** The oldest version that the system is tested with (docs/operating/deploy.md). */
 const NATS_MIN = [2, 14] as const
 
 const POSTGRES: Engine = {

@@ -21,21 +21,17 @@ const unbounded: Check = (present) =>
   Number(present ?? -1) <= 0 ? undefined : 'must be -1, because events would be lost'
 const bounded: Check = (present) =>
   Number(present) > 0 ? undefined : 'must be a bound, because a full server accepts no events'
-const absent: Check = (present) => (present ? 'must be false' : undefined)
 
 const OF_STREAM: Readonly<Record<string, Check>> = {
   subjects: equal,
   retention: equal,
   storage: equal,
   discard: equal,
-  allow_batched: equal,
   num_replicas: atLeast,
   max_age: atLeast,
-  duplicate_window: atLeast,
   max_bytes: bounded,
   max_msgs: unbounded,
   max_msgs_per_subject: unbounded,
-  no_ack: absent,
 }
 
 const OF_CONSUMER: Readonly<Record<string, Check>> = {
@@ -48,7 +44,7 @@ const OF_CONSUMER: Readonly<Record<string, Check>> = {
 }
 
 /** @throws Error that says what to do, if the stream does not exist. */
-export async function findManagedStream(manager: JetStreamManager, { name }: StreamDefinition): Promise<StreamInfo> {
+async function findManagedStream(manager: JetStreamManager, { name }: StreamDefinition): Promise<StreamInfo> {
   return await orMissing(
     () => manager.streams.info(name),
     `the stream ${name} does not exist: make it from deploy/nats/jetstream/${name}.json`,

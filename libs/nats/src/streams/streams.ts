@@ -14,10 +14,9 @@ import {
   type StreamInfo,
 } from 'nats'
 
-export type StreamDefinition = Partial<StreamConfig> & { name: string; allow_batched?: boolean }
+export type StreamDefinition = Partial<StreamConfig> & { name: string }
 
 const MS_PER_SECOND = 1_000
-const TWO_MINUTES_MS = 2 * 60 * 1000
 
 /** The bounds of the stream `ACCEPTED`; the one that is reached first applies. */
 export interface StreamBounds {
@@ -32,16 +31,14 @@ export interface StreamBounds {
 export const DEFAULT_STREAM_BOUNDS: StreamBounds = { maxBytes: 6 * 1024 ** 3, keepSeconds: 24 * 60 * 60 }
 
 /**
- * `ACCEPTED`: each log entry once, for streams and webhooks to follow. Postgres is the source of truth, so this stream
- * may be lost. The outbox then publishes everything of the last day again, and the webhook service reads older entries
- * from the logs. Past its bounds the stream drops its oldest events, so it always accepts new ones. `replicas`: 1 on
- * one server, 3 in a cluster.
+ * `ACCEPTED`: the entries of the agents' logs, as they are accepted. Postgres is the source of truth, so this stream may lose
+ * any event, or all. The webhook service then makes the jobs from the logs (ADR 13). Past its bounds the stream drops its
+ * oldest events, so it always accepts new ones. `replicas`: 1 on one server, 3 in a cluster.
  */
 export function acceptedStream(
   replicas: number,
   { maxBytes, keepSeconds }: StreamBounds = DEFAULT_STREAM_BOUNDS,
 ): StreamDefinition {
-  const keepMs = keepSeconds * MS_PER_SECOND
   return {
     name: ACCEPTED_STREAM,
     subjects: [ACCEPTED_SUBJECTS],
@@ -49,12 +46,8 @@ export function acceptedStream(
     retention: RetentionPolicy.Limits,
     storage: StorageType.File,
     discard: DiscardPolicy.Old,
-    max_age: nanos(keepMs),
+    max_age: nanos(keepSeconds * MS_PER_SECOND),
     max_bytes: maxBytes,
-    // Events that a publisher repeats after a crash arrive once. Consumers are idempotent in any case (ADR 20).
-    duplicate_window: nanos(Math.min(TWO_MINUTES_MS, keepMs)),
-    // The outbox publishes the entries of a transaction in one batch with one acknowledgement.
-    allow_batched: true,
   }
 }
 
@@ -86,7 +79,7 @@ export const WEBHOOK_CONSUMER: ConsumerDefinition = {
 }
 
 /** Gets the stream, and creates it if it does not exist. Concurrent calls all succeed. */
-export async function ensureStream(manager: JetStreamManager, definition: StreamDefinition): Promise<StreamInfo> {
+async function ensureStream(manager: JetStreamManager, definition: StreamDefinition): Promise<StreamInfo> {
   try {
     return await manager.streams.info(definition.name)
   } catch (error) {
@@ -116,10 +109,10 @@ async function makeStream(manager: JetStreamManager, definition: StreamDefinitio
  */
 export async function alignStream(manager: JetStreamManager, definition: StreamDefinition): Promise<void> {
   const { config } = await ensureStream(manager, definition)
-  const { max_bytes = -1, max_age = 0, duplicate_window = 0 } = definition
+  const { max_bytes = -1, max_age = 0 } = definition
   if (config.max_bytes === max_bytes && config.max_age === max_age) return
   try {
-    await manager.streams.update(definition.name, { max_bytes, max_age, duplicate_window })
+    await manager.streams.update(definition.name, { max_bytes, max_age })
   } catch (error) {
     if (!isWithoutRoom(error)) throw error
     const half = Math.floor(max_bytes / 2)

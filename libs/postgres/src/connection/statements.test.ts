@@ -7,8 +7,8 @@ test.each([
   ['select id from messaging.messages m left join messaging.logs l on l.id = m.id', 'select messaging.messages'],
   ['insert into stream.leases (id) values ( ? ) on conflict (id) do update set id = ?', 'insert stream.leases'],
   [
-    'with due as (select id from messaging.outbox for update skip locked) update messaging.outbox o set x = 1',
-    'update messaging.outbox',
+    'with due as (select id from webhook.jobs for update skip locked) update webhook.jobs o set x = 1',
+    'update webhook.jobs',
   ],
   ['delete from webhook.jobs j using old o', 'delete webhook.jobs'],
   ['/* charging.fence */ select f.operation from  ? ( ? ::text[]) f', 'charging.fence'],

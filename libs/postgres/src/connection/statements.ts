@@ -120,7 +120,7 @@ const NAMED = /^\s*\/\* ([\w.-]+) \*\//
 
 /**
  * The name of a statement in metrics and traces: its first action and the object, such as `call messaging.append` or
- * `update messaging.outbox`. If the text does not show them, e.g. because the schema is a value, a comment at the beginning of
+ * `update messaging.logs`. If the text does not show them, e.g. because the schema is a value, a comment at the beginning of
  * the statement names it.
  */
 export function nameStatement(text: string): string {

@@ -30,13 +30,12 @@ create or replace function messaging.append_posts_within(
   fan_ords bigint[],
   fan_logs text[],
   retention_seconds double precision,
-  lease_seconds double precision,
   lock_wait_ms integer,
   skip_busy boolean
 ) returns table (
   ord bigint, outcome text, accepted_at bigint, expires_at bigint,
   -- The subscribers' logs and the positions in them, to be published; null without subscribers.
-  logs text[], positions bigint[], outbox_id bigint
+  logs text[], positions bigint[]
 ) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -124,14 +123,8 @@ begin
   ), announced as materialized (
     select p.ord, array_agg(p.log) as logs, array_agg(p.position) as positions
     from placed p where not p.is_board group by p.ord
-  ), queued as (
-    insert into messaging.outbox (logs, kinds, positions, places, leased_until)
-    select array_agg(p.log), array_agg('board'::text), array_agg(p.position), array_agg(l.place),
-      clock_timestamp() + make_interval(secs => lease_seconds)
-    from placed p join located l on l.ord = p.ord where not p.is_board having count(*) > 0
-    returning id
   )
-  select j.ord, j.outcome, now_seconds, j.expiry, a.logs, a.positions, (select q.id from queued q)
+  select j.ord, j.outcome, now_seconds, j.expiry, a.logs, a.positions
   from judged j left join announced a on a.ord = j.ord;
 end
 $$;

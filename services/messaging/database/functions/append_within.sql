@@ -5,7 +5,7 @@
 --
 -- In: parallel arrays, one item at each index; log_ids: each recipient once. It waits at most `lock_wait_ms` for each lock.
 --   After that it raises 55P03 (lock_not_available), and nothing is appended. With `skip_busy` it waits for no log.
--- Out: a row for each item. outbox_id is set only for accepted items, which are to be published.
+-- Out: a row for each item. position is set only for accepted items, which are to be published.
 --   outcome: accepted.
 --     duplicate: the same envelope was accepted before.
 --     conflict: another envelope has taken the id.
@@ -31,13 +31,12 @@ create or replace function messaging.append_within(
   operations text[],
   deadlines_ms bigint[],
   retention_seconds double precision,
-  lease_seconds double precision,
   policies text[], -- the recipient's
   contacts text[], -- the state that the recipient has set for the sender: accepted, blocked or none
   lock_wait_ms integer, -- for each lock; null: until the statement's own timeout
   skip_busy boolean
 ) returns table (
-  ord bigint, outcome text, lane text, "position" bigint, accepted_at bigint, expires_at bigint, outbox_id bigint
+  ord bigint, outcome text, lane text, "position" bigint, accepted_at bigint, expires_at bigint
 ) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -90,10 +89,6 @@ begin
         insert into messaging.entries (log, kind, position, message, thread_id, expires_at)
         values (log_ids[1], 'inbox', log.next, own_place, threads[1], expiry);
         update messaging.logs l set head = log.next where l.id = log_ids[1];
-        insert into messaging.outbox (logs, kinds, positions, places, leased_until)
-        values (log_ids, lanes, array[log.next], array[own_place],
-          clock_timestamp() + make_interval(secs => lease_seconds))
-        returning id into outbox_id;
         ord := 1;
         outcome := 'accepted';
         lane := 'inbox';
@@ -182,16 +177,10 @@ begin
     insert into messaging.pending (recipient, sender, message, expires_at)
     select p.recipient, p.sender, p.place, p.expiry from placed p where p.lane = 'requests'
     on conflict (recipient, sender) do update set message = excluded.message, expires_at = excluded.expires_at
-  ), queued as (
-    insert into messaging.outbox (logs, kinds, positions, places, leased_until)
-    select array_agg(p.recipient), array_agg(p.lane), array_agg(p.position), array_agg(p.place),
-      clock_timestamp() + make_interval(secs => lease_seconds)
-    from placed p having count(*) > 0
-    returning id
   )
-  select p.ord, p.outcome, p.lane, p.position, now_seconds, p.expiry, (select q.id from queued q) from placed p
+  select p.ord, p.outcome, p.lane, p.position, now_seconds, p.expiry from placed p
   union all
-  select j.ord, j.outcome, coalesce(j.earlier_lane, j.lane), null, now_seconds, j.expiry, null
+  select j.ord, j.outcome, coalesce(j.earlier_lane, j.lane), null, now_seconds, j.expiry
   from judged j where j.outcome <> 'accepted';
 end
 $$;

@@ -142,26 +142,6 @@ create table messaging.contacts (
   primary key (owner, other) -- listContacts
 );
 
--- One row for each transaction that appended: which entries are to be published. Kept for a day after publication, so
--- that events that JetStream loses can be published again.
-create table messaging.outbox (
-  id bigint generated always as identity primary key,
-  logs text[] not null,
-  kinds text[] not null,
-  positions bigint[] not null,
-  places bigint[] not null, -- of the messages
-  created_at timestamptz not null default clock_timestamp(),
-  -- The process with the lease publishes; at first that is the committer.
-  leased_until timestamptz not null,
-  published_at timestamptz,
-  -- The creation time of the stream, and a sequence number at or below which it stores all of the entries.
-  epoch text collate "C",
-  last_sequence bigint
-);
-create index outbox_unpublished on messaging.outbox (leased_until) where published_at is null; -- leaseOutbox
-create index outbox_known on messaging.outbox (epoch, last_sequence) where published_at is not null; -- requeueForgotten
-create index outbox_published on messaging.outbox (published_at) where published_at is not null; -- purge
-
 -- Abandoned message operations, each with the deadline up to which it is abandoned. A committed message is recorded by the
 -- row of its id in messaging.ids, any other operation in messaging.operations.
 create table messaging.message_fences (

@@ -1,9 +1,8 @@
-import { DEFAULT_STREAM_BOUNDS } from '@svc/nats/streams/streams.ts'
 import { type Database, isLockTimeout } from '@svc/postgres/database.ts'
 import { type Loop, startLoop } from '@svc/service/loop.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import type { Purged } from '../store/operate/count-expired.ts'
-import { purgeOutbox, purgePending, SLOTS, truncateSlot } from '../store/operate/purge.ts'
+import { purgePending, SLOTS, truncateSlot } from '../store/operate/purge.ts'
 import { purgeMessageFences } from '../store/send/message-fences.ts'
 
 /** Nothing waits for a purge, because every query leaves expired rows out. */
@@ -16,20 +15,11 @@ const BATCH_ROWS = 1_000
  */
 const LOCK_WAIT_MS = 200
 
-interface PurgeOptions {
-  retentionSeconds: number
-  /**
-   * How long published outbox rows are kept. If JetStream loses events that are younger, they are published again. Older
-   * events are read from the logs.
-   */
-  outboxSeconds?: number
-}
-
 /**
  * Removes expired data: a partition at once, everything else in small transactions. Any number of processes may run it,
  * because each skips what another has locked.
  */
-export function startPurgeLoop(database: Database, logger: Logger, options: PurgeOptions): Loop {
+export function startPurgeLoop(database: Database, logger: Logger, retentionSeconds: number): Loop {
   let emptyAtMs = 0
   return startLoop({
     name: 'purge',
@@ -38,32 +28,24 @@ export function startPurgeLoop(database: Database, logger: Logger, options: Purg
     run: async () => {
       const nowMs = performance.now()
       if (nowMs >= emptyAtMs) {
-        emptyAtMs = nowMs + options.retentionSeconds // in milliseconds, a thousandth of it
-        await emptySlots(database, options.retentionSeconds)
+        emptyAtMs = nowMs + retentionSeconds // in milliseconds, a thousandth of it
+        await emptySlots(database, retentionSeconds)
       }
-      return (await purgeRows(database, options.outboxSeconds)).more
+      return (await purgeRows(database)).more
     },
   })
 }
 
 /** Purges one batch of each kind, and every partition that can be emptied. @returns how much of each kind was removed. */
-export async function purgeBatch(
-  database: Database,
-  { retentionSeconds, outboxSeconds }: PurgeOptions,
-): Promise<Purged> {
+export async function purgeBatch(database: Database, retentionSeconds: number): Promise<Purged> {
   const partitions = await emptySlots(database, retentionSeconds)
-  return { partitions, ...(await purgeRows(database, outboxSeconds)) }
+  return { partitions, ...(await purgeRows(database)) }
 }
 
-async function purgeRows(
-  database: Database,
-  outboxSeconds = DEFAULT_STREAM_BOUNDS.keepSeconds,
-): Promise<Omit<Purged, 'partitions'>> {
+async function purgeRows(database: Database): Promise<Omit<Purged, 'partitions'>> {
   const requests = await database.run((sql) => purgePending(sql, BATCH_ROWS))
-  const outbox = await database.run((sql) => purgeOutbox(sql, outboxSeconds, BATCH_ROWS))
   const fences = await database.run((sql) => purgeMessageFences(sql, BATCH_ROWS))
-  const more = Math.max(requests, outbox, fences) === BATCH_ROWS
-  return { requests, outbox_rows: outbox, fences, more }
+  return { requests, fences, more: Math.max(requests, fences) === BATCH_ROWS }
 }
 
 /** @returns how many partitions were emptied. */

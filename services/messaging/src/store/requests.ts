@@ -7,17 +7,12 @@ import type { Place } from './place.ts'
  * stays (spec 7.7). The caller holds the lock of the recipient's log, and `position` is the log's next one.
  *
  * The request is looked up first, because an update sets up all partitions unless it gets the place as a parameter.
- * @returns the place of the message; undefined if there was no request.
+ * @returns whether there was a request.
  */
-export async function promoteRequest(
-  tx: Tx,
-  recipient: string,
-  sender: string,
-  position: number,
-): Promise<Place | undefined> {
+export async function promoteRequest(tx: Tx, recipient: string, sender: string, position: number): Promise<boolean> {
   const [pending] = await tx<{ place: Place }[]>`
     select p.message::text as place from messaging.pending p where p.recipient = ${recipient} and p.sender = ${sender}`
-  if (pending === undefined) return undefined
+  if (pending === undefined) return false
   const { place } = pending
   const moved = await tx`
     with moved as (
@@ -36,5 +31,5 @@ export async function promoteRequest(
       from moved m where i.key = messaging.id_key(m.id, (select s.secret from messaging.id_secret s))
     )
     select from moved`
-  return moved.length > 0 ? place : undefined
+  return moved.length > 0
 }

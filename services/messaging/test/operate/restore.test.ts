@@ -28,7 +28,6 @@ async function copyAll(from: postgres.Sql, to: postgres.Sql): Promise<void> {
       await to.unsafe(`copy ${name} from stdin`).writable(),
     )
   }
-  await to`select setval(pg_get_serial_sequence('messaging.outbox', 'id'), (select max(id) + 1 from messaging.outbox))`
 }
 
 async function exportedIds(h: Harness, agent: string, limit: number): Promise<string[]> {

@@ -221,7 +221,6 @@ test('spec 7.15; ADR 19: a page of an export ends before an unfinished post, and
   const append = createAppendPosts({
     database: { ...h.deps.database, run: async (work) => work(admin as unknown as Sql) },
     retentionSeconds: 3_600,
-    leaseSeconds: 5,
     onCommitted: () => {},
   })
   const late = { id: newId(), digest: '00', sender: 'olga', boardId: board, subscribers: ['rita'], threadId: null }

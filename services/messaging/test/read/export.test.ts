@@ -203,7 +203,6 @@ async function beginAppend(h: Harness, from: string, to: string): Promise<{ id: 
   const append = createAppend({
     database: { ...h.deps.database, run: async (work) => work(admin as unknown as Sql) },
     retentionSeconds: 3_600,
-    leaseSeconds: 5,
     onCommitted: () => {},
   })
   const id = newId()

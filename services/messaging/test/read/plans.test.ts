@@ -9,8 +9,8 @@ import { listEvents } from '../../src/store/read/events.ts'
 import { listExport } from '../../src/store/read/export.ts'
 import { listFeed } from '../../src/store/read/feed.ts'
 import { listInbox } from '../../src/store/read/inbox.ts'
-import { listLate, listRevoked } from '../../src/store/read/late.ts'
 import { findMessage } from '../../src/store/read/messages.ts'
+import { listRevoked } from '../../src/store/read/revoked.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
 
 /** Messages in the log that is read, and as many in other logs. */
@@ -83,10 +83,6 @@ async function fillBoards(sql: postgres.Sql): Promise<void> {
     insert into messaging.votes (message, voter)
     select messaging.place_of('post-' || n % 100 + 1), 'voter-' || n from generate_series(1, ${ROWS}::bigint) n`
   await sql`insert into messaging.logs (id, head) values ('carol', ${2 * ROWS})`
-  await sql`
-    insert into messaging.outbox (logs, kinds, positions, places, leased_until, published_at, epoch, last_sequence)
-    select array['bob'], array['inbox'], array[n], array[n], now(), case when n > ${LIMIT} then now() end, 'epoch', n
-    from generate_series(1, ${ROWS}::bigint) n`
 }
 
 const inboxQuery = {
@@ -109,7 +105,6 @@ const eventsQuery = { agentId: 'bob', after: 0, withoutBoards: [], limit: LIMIT 
 const feedQuery = { boardId: 'board', threadId: null, after: ROWS / 2, limit: LIMIT }
 
 const QUERIES: [string, (sql: Sql) => Promise<unknown>][] = [
-  ['unpublished entries', (sql) => listLate(sql, 4.5, { maxRows: LIMIT, maxEntries: LIMIT })],
   ['agents that were revoked lately', (sql) => listRevoked(sql, 0, LIMIT)],
   ['a message', (sql) => findMessage(sql, 'bob', 'message-7')],
   ['the inbox', (sql) => listInbox(sql, inboxQuery)],

@@ -1,12 +1,11 @@
-import { LATE_MAX } from '@svc/contracts/messaging.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import { describe, expect, test } from 'vitest'
 import { setMailbox } from '../../src/handlers/change/set-mailbox.ts'
 import { listHeads } from '../../src/handlers/read/list-heads.ts'
-import { listLate } from '../../src/handlers/read/list-late.ts'
+import { listRevoked } from '../../src/handlers/read/list-revoked.ts'
 import { replayEvents } from '../../src/handlers/read/replay-events.ts'
 import { resolvePost } from '../../src/handlers/read/resolve-post.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
+import { startHarness } from '../support/harness.ts'
 
 const context = () => ({ traceparent: newTraceparent(), deadlineMs: Date.now() + 5_000 })
 
@@ -46,64 +45,21 @@ describe('the calls of a stream process', () => {
     ])
   })
 
-  describe('list-late', () => {
-    const ask = (h: Harness, sinceMs: number | null = null) => listLate(h.deps, { revoked_since_ms: sinceMs })
-    /** Makes every row look as if it was committed that long ago. */
-    const age = (h: Harness, seconds: number) =>
-      h.deps.database.run(
-        (sql) => sql`update messaging.outbox set leased_until = leased_until - make_interval(secs => ${seconds})`,
-      )
-    const mark = (h: Harness) =>
-      h.deps.database.run(
-        (sql) => sql`update messaging.outbox set published_at = now(), epoch = 'e', last_sequence = 1`,
-      )
-
-    test('lists logs whose entries are unpublished for half a second, each with its last one', async () => {
-      await using h = await startHarness()
-      for (const from of ['alice', 'carol']) await h.send({ from, to: 'bob' })
-      await h.send({ from: 'alice', to: 'carol' })
-      await age(h, 1)
-      const late = [
-        { agent_id: 'bob', head: 2 },
-        { agent_id: 'carol', head: 1 },
-      ]
-      expect(await ask(h)).toMatchObject({ logs: late, is_complete: true })
-      await mark(h)
-      expect(await ask(h)).toMatchObject({ logs: [], is_complete: true })
-    })
-
-    test('does not list an entry that its committer has just begun to publish', async () => {
-      await using h = await startHarness()
-      await h.send({ from: 'alice', to: 'bob' })
-      await age(h, -60) // however slow this test is
-      expect(await ask(h)).toMatchObject({ logs: [], is_complete: true })
-    })
-
-    test('says that it is incomplete if there are too many', async () => {
-      await using h = await startHarness()
-      await h.deps.database.run(
-        (sql) => sql`
-          insert into messaging.outbox (logs, kinds, positions, places, leased_until)
-          select array['log-' || n], array['inbox'], array[1], array[1], clock_timestamp() from generate_series(0, ${LATE_MAX.rows}::integer) n`,
-      )
-      expect(await ask(h)).toMatchObject({ logs: [], revoked: [], is_complete: false })
-    })
-
-    test('spec 5.11: lists agents revoked since the last answer, at least once, and none revoked long before', async () => {
-      await using h = await startHarness()
-      const revoke = (agent_id: string, revoked = true, version = 1) =>
-        setMailbox(h.deps, { agent_id, policy: 'open', revoked, version })
-      await revoke('long-ago')
-      await h.deps.database.run((sql) => sql`update messaging.logs set revoked_at = now() - interval '1 hour'`)
-      const { next_since_ms: since } = await ask(h)
-      expect(await ask(h, since)).toMatchObject({ revoked: [], is_complete: true })
-      await revoke('bob')
-      await revoke('carol', false)
-      expect(await ask(h, since)).toMatchObject({ revoked: ['bob'] })
-      expect(await ask(h)).toMatchObject({ revoked: [] })
-      await revoke('long-ago', true, 2) // a later version of the mailbox is not a new revocation
-      expect(await ask(h, since)).toMatchObject({ revoked: ['bob'] })
-    })
+  test('spec 5.11: list-revoked lists agents revoked since the last answer, at least once, and none revoked long before', async () => {
+    await using h = await startHarness()
+    const ask = (since_ms: number | null = null) => listRevoked(h.deps, { since_ms })
+    const revoke = (agent_id: string, revoked = true, version = 1) =>
+      setMailbox(h.deps, { agent_id, policy: 'open', revoked, version })
+    await revoke('long-ago')
+    await h.deps.database.run((sql) => sql`update messaging.logs set revoked_at = now() - interval '1 hour'`)
+    const { next_since_ms: since } = await ask()
+    expect(await ask(since)).toMatchObject({ revoked: [], is_complete: true })
+    await revoke('bob')
+    await revoke('carol', false)
+    expect(await ask(since)).toMatchObject({ revoked: ['bob'] })
+    expect(await ask()).toMatchObject({ revoked: [] })
+    await revoke('long-ago', true, 2) // a later version of the mailbox is not a new revocation
+    expect(await ask(since)).toMatchObject({ revoked: ['bob'] })
   })
 
   test.each([

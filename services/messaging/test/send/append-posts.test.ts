@@ -2,17 +2,18 @@ import { randomBytes } from 'node:crypto'
 import { messageOperation } from '@svc/contracts/message-operation.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { describe, expect, test } from 'vitest'
+import type { CommittedPost } from '../../src/domain/accepted-events.ts'
 import { createAppend } from '../../src/store/send/append.ts'
-import { type CommittedPost, createAppendPosts, type PostAppend } from '../../src/store/send/append-posts.ts'
+import { createAppendPosts, type PostAppend } from '../../src/store/send/append-posts.ts'
 import { RETENTION_SECONDS, startStore } from '../support/store.ts'
 
 async function startHarness() {
   const store = await startStore()
   const { database, open } = store
   const committed: CommittedPost[] = []
-  const options = { retentionSeconds: RETENTION_SECONDS, leaseSeconds: 5 }
+  const options = { retentionSeconds: RETENTION_SECONDS }
   const appendOn = (on: typeof database) =>
-    createAppendPosts({ ...options, database: on, onCommitted: (_id, posts) => committed.push(...posts) })
+    createAppendPosts({ ...options, database: on, onCommitted: (posts) => committed.push(...posts) })
   return {
     ...store,
     committed,

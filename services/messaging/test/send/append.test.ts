@@ -3,7 +3,8 @@ import { messageOperation } from '@svc/contracts/message-operation.ts'
 import type { Database } from '@svc/postgres/database.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Append, type CommittedEntry, createAppend } from '../../src/store/send/append.ts'
+import type { CommittedEntry } from '../../src/domain/accepted-events.ts'
+import { type Append, createAppend } from '../../src/store/send/append.ts'
 import { createPreflight } from '../../src/store/send/preflight.ts'
 import { holdLogs } from '../support/held-logs.ts'
 import { RETENTION_SECONDS, startStore } from '../support/store.ts'
@@ -19,8 +20,7 @@ async function startHarness() {
     createAppend({
       database: on,
       retentionSeconds: RETENTION_SECONDS,
-      leaseSeconds: 5,
-      onCommitted: (_id, entries) => committed.push(...entries),
+      onCommitted: (entries) => committed.push(...entries),
     })
   return {
     ...store,
@@ -79,11 +79,6 @@ async function storedWith(database: Database, sent: Append): Promise<object[]> {
         m.thread_id, m.envelope = ${sent.envelope} as whole, m.expires_at - m.accepted_at < 3600 as short, m.acked,
         m.ordinal > 0 as placed, m.batch::text::xid = m.xmin as numbered, e.kind, e.position as entry,
         e.thread_id as entry_thread, e.expires_at = m.expires_at as together, l.head, p.message is not null as pending,
-        (
-          select array_agg(q.kind || (o.leased_until > o.created_at))
-          from messaging.outbox o, unnest(o.logs, o.kinds, o.positions, o.places) as q (log, kind, position, place)
-          where q.log = m.recipient and q.position = m.position and q.place = m.place
-        ) as queued,
         -- The part that is kept after a purge.
         (
           select (i.place & 3) || case when i."check" = messaging.id_check(m.digest, m.sender, s.secret) then ' known' end

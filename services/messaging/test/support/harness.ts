@@ -16,6 +16,7 @@ import type {
   Visibility,
   VoteResult,
 } from '@svc/contracts/resources.ts'
+import type { Publication, PublishEvents } from '@svc/nats/streams/publish-events.ts'
 import { openDatabase } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
@@ -24,6 +25,7 @@ import { expireMessages } from '@svc/test/support/engines/expire-messages.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import postgres from 'postgres'
 import type { Deps, SendDeps } from '../../src/deps.ts'
+import type { CommittedPost } from '../../src/domain/accepted-events.ts'
 import { ackMessage } from '../../src/handlers/change/ack-message.ts'
 import { setContact } from '../../src/handlers/change/set-contact.ts'
 import { setMailbox } from '../../src/handlers/change/set-mailbox.ts'
@@ -38,9 +40,8 @@ import { listPosts } from '../../src/handlers/read/list-posts.ts'
 import { sendMessage } from '../../src/handlers/send/send-message.ts'
 import { purgeBatch } from '../../src/loops/purge.ts'
 import { countExpired } from '../../src/store/operate/count-expired.ts'
-import type { OutboxRow } from '../../src/store/outbox.ts'
 import { createAppend } from '../../src/store/send/append.ts'
-import { type CommittedPost, createAppendPosts } from '../../src/store/send/append-posts.ts'
+import { createAppendPosts } from '../../src/store/send/append-posts.ts'
 import { createPostPreflight } from '../../src/store/send/post-preflight.ts'
 import { createPreflight } from '../../src/store/send/preflight.ts'
 import { createStandings } from '../../src/store/send/standings.ts'
@@ -90,7 +91,7 @@ export async function startHarness({ retentionDays = 30 }: { retentionDays?: num
   const stack = new AsyncDisposableStack()
   const testDatabase = stack.use(await borrowDatabase())
   const charged: Charged[] = []
-  const published: OutboxRow[] = []
+  const published: Publication[] = []
   const posted: CommittedPost[] = []
   const budget = { isDown: false }
   const boards = createMemoryBoards()
@@ -132,17 +133,12 @@ export async function startHarness({ retentionDays = 30 }: { retentionDays?: num
     const options = { url: testDatabase.urlFor('messaging'), application: 'test', logger }
     const database = stack.use(openDatabase(options))
     const charging = createMemoryCharging(charged, budget, onCharge)
-    const publisher = {
-      publishCommitted: (row: OutboxRow) => void published.push(row),
-      publishLeft: async () => false,
-      requeueForgotten: async () => false,
-    }
+    const publish: PublishEvents = (events) => void published.push(...events)
     const operations = createOperations({ database, schema: 'messaging' })
-    const deps: Deps = { database, boards, charging, operations, publisher, retentionDays }
+    const deps: Deps = { database, boards, charging, operations, publish, retentionDays }
     const append = createAppend({
       database,
       retentionSeconds,
-      leaseSeconds: 5,
       onCommitted: () => {},
     })
     const posts = {
@@ -150,8 +146,7 @@ export async function startHarness({ retentionDays = 30 }: { retentionDays?: num
       append: createAppendPosts({
         database,
         retentionSeconds,
-        leaseSeconds: 5,
-        onCommitted: (_id, committed) => void posted.push(...committed),
+        onCommitted: (committed) => void posted.push(...committed),
       }),
       boards,
       charging,
@@ -168,7 +163,7 @@ export async function startHarness({ retentionDays = 30 }: { retentionDays?: num
       async purge() {
         // A partition that is in use, for example by autovacuum, is left for the next pass.
         await eventually(async () => {
-          while ((await purgeBatch(database, { retentionSeconds })).more) {}
+          while ((await purgeBatch(database, retentionSeconds)).more) {}
           return (await database.run((sql) => countExpired(sql, retentionSeconds))).partitions === 0
         })
       },

@@ -22,7 +22,7 @@ const BEHIND_ENVELOPE = /,"expires_at":(\d{1,15}),"acked":(?:true|false),"upvote
 /** Upper bound on the text after an envelope. */
 const BEHIND_CHARACTERS = 200
 
-/** Parses a message that the outbox published. @returns undefined if it does not have the expected form. */
+/** Parses a message that messaging published. @returns undefined if it does not have the expected form. */
 export function parseAccepted(text: string, nowSeconds: number): AcceptedEvent | undefined {
   const [, cursorText] = BEFORE_ENVELOPE.exec(text) ?? []
   if (cursorText === undefined) return parsePost(text)

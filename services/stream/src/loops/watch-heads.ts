@@ -1,5 +1,4 @@
-import type { ReplyOf } from '@svc/contracts/define.ts'
-import { HEADS_MAX, listHeads, listLate } from '@svc/contracts/messaging.ts'
+import { HEADS_MAX, listHeads, listRevoked } from '@svc/contracts/messaging.ts'
 import type { Channel } from '@svc/nats/channel.ts'
 import { type Loop, startLoop } from '@svc/service/loop.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
@@ -7,8 +6,8 @@ import type { StreamDeps } from '../deps.ts'
 
 /** Two turns fit into the two seconds within which a revoked agent's streams must close (spec 5.11). */
 const INTERVAL_MS = 750
-/** How often the heads of all open streams are read. This finds events that were published and lost on their way. */
-const ALL_MS = 10_000
+/** How often the heads of all open streams are read. This finds events that were lost, or never published. */
+const ALL_MS = 4_000
 const CALL_LIMIT_MS = 1_000
 
 type Deps = Pick<StreamDeps, 'bus' | 'logger' | 'streams'>
@@ -20,9 +19,9 @@ export interface HeadsWatch {
 }
 
 /**
- * Finds events that streams did not receive, even if nothing comes after them, and agents that were revoked. Each turn asks
- * messaging what may be unpublished and who was revoked lately; this costs the same for any number of streams. The heads of all
- * open streams are read every 10 s, when NATS was away, and when the answer of a turn is incomplete.
+ * Finds agents that were revoked, and events that streams did not receive, even if nothing comes after them. Each turn asks
+ * messaging who was revoked lately; this costs the same for any number of streams. The heads of all open streams are read every
+ * 4 s, when NATS was away, and when the answer of a turn is incomplete.
  */
 export function startWatchHeads({ bus, logger, streams }: Deps, channel: Channel): HeadsWatch {
   let readMs = performance.now()
@@ -58,30 +57,16 @@ export function startWatchHeads({ bus, logger, streams }: Deps, channel: Channel
     }
     const beganMs = performance.now()
     const needsAll = beganMs - allReadMs >= ALL_MS
-    const late = await askLate(needsAll ? null : sinceMs)
-    if (needsAll || late?.is_complete !== true) {
+    const since = { since_ms: needsAll ? null : sinceMs }
+    const { revoked, is_complete: isComplete, next_since_ms } = await bus.call(listRevoked, since, contextNow())
+    if (needsAll || !isComplete) {
       await readAllHeads()
       allReadMs = beganMs
     } else {
       const byAgent = streamsByAgent()
-      for (const { agent_id, head } of late.logs)
-        for (const stream of byAgent.get(agent_id) ?? []) stream.noteHead(head)
-      for (const agentId of late.revoked) for (const stream of byAgent.get(agentId) ?? []) stream.close()
+      for (const agentId of revoked) for (const stream of byAgent.get(agentId) ?? []) stream.close()
     }
-    sinceMs = late?.next_since_ms ?? null
-  }
-
-  /**
-   * @returns undefined if there is no answer, because a messaging process of the previous release does not know the
-   * call.
-   */
-  async function askLate(revokedSinceMs: number | null): Promise<ReplyOf<typeof listLate> | undefined> {
-    try {
-      return await bus.call(listLate, { revoked_since_ms: revokedSinceMs }, contextNow())
-    } catch (error) {
-      logger.debug({ err: error }, 'late entries were not listed: reading all heads')
-      return undefined
-    }
+    sinceMs = next_since_ms
   }
 
   async function readAllHeads(): Promise<void> {

@@ -40,7 +40,7 @@ export function agentOf(subject: string): string {
 const MAX_LEVELS = 80
 
 /**
- * Parses an event that the outbox published (libs/contracts, accepted.ts). Cuts the envelope out of the text and never
+ * Parses an event that messaging published (libs/contracts, accepted.ts). Cuts the envelope out of the text and never
  * serializes it again, so that every reader gets the same bytes. The envelope comes from outsiders, so JSON.parse must
  * not parse it: it has a fault that lets one message change how the next is read.
  * @param acceptedMs The time of acceptance, if the publisher sent it. Otherwise only the second is known, and its middle is

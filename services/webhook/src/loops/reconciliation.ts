@@ -71,7 +71,7 @@ export function startReconcile(reconciliation: Reconciliation, logger: Logger, i
 /**
  * Makes the jobs that JetStream forgot. Compares each agent's inbox entries after its position with its jobs, and makes
  * those that are missing. The positions of a log become visible in order, so entries below a position cannot change
- * (docs/adr/0013-what-jetstream-forgot-is-made-up-from-the-logs.md).
+ * (docs/adr/0013-lost-events-are-read-from-the-logs.md).
  */
 export function createReconciliation(options: ReconciliationOptions): Reconciliation {
   const { database, bus, logger, backoff, intervalSeconds, made } = options

@@ -6,10 +6,9 @@ const INTERVAL_MS = 5_000
 /** Maximum number of rows per transaction. */
 const BATCH_ROWS = 500
 /**
- * Ended jobs are kept so that a repeated event makes no second job. The stream keeps an event for a day, and the outbox
- * republishes it for a day. After this time an event comes again only if NATS has lost its data day after day. Its job
- * is then made once more, with the same delivery id. Reconciliation examines no entry twice, and a job is kept until
- * reconciliation has passed its message, however long that takes.
+ * Ended jobs are kept so that a repeated event makes no second job. The stream keeps an event for a day, and may deliver it
+ * again until then. Reconciliation examines no entry twice, and a job is kept until reconciliation has passed its message,
+ * however long that takes.
  */
 const KEEP_SECONDS = 3 * 24 * 60 * 60
 

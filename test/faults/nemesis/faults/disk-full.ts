@@ -45,7 +45,7 @@ export const fullPostgresDisk: Fault = {
 
 /**
  * The stream accepts no events. NATS 2.14 remembers a failed write until it restarts (nats-server pull request 7788), so `heal`
- * restarts it. Until then events wait in the outbox.
+ * restarts it. Until then webhook makes its jobs from the logs.
  */
 export const fullNatsDisk: Fault = {
   name: 'full-disk-nats',

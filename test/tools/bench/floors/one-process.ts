@@ -1,6 +1,6 @@
 /**
  * Floor: one process that verifies the request signature and inserts nonce and message in one transaction, grouped by
- * the same natural batching, durable at 202. No names, no policies, no budget, no log, no outbox. Prints its port.
+ * the same natural batching, durable at 202. No names, no policies, no budget, no log, no events. Prints its port.
  * Environment: FLOOR_DATABASE_URL, FLOOR_AUTHORITY, FLOOR_KEYS (JSON: agent id → public key in hex), FLOOR_ENGINE (`libsodium`,
  * as in the system if it can be loaded, or `node:crypto`).
  */

@@ -3,7 +3,6 @@ import type { ExitCode } from '../../exit-codes.ts'
 import type { Io } from '../../io.ts'
 import { addGrant } from './grant.ts'
 import { addJobs } from './jobs.ts'
-import { addOutbox } from './outbox.ts'
 import { addPurge } from './purge.ts'
 import { addStatus } from './status.ts'
 import { addVerify } from './verify.ts'
@@ -11,7 +10,7 @@ import { addVerify } from './verify.ts'
 export function addAdmin(program: Command, io: Io, setExitCode: (code: ExitCode) => void): void {
   const group = program
     .command('admin')
-    .description('for the operator, over NATS: status, credits, outbox, webhook jobs, purge, books')
+    .description('for the operator, over NATS: status, credits, webhook jobs, purge, books')
     .option('--nats-url <url>', 'nats://user:password@host:port')
     .addHelpText(
       'after',
@@ -28,7 +27,6 @@ Examples:
   const admin = { group, io, setExitCode }
   addStatus(admin)
   addGrant(admin)
-  addOutbox(admin)
   addJobs(admin)
   addPurge(admin)
   addVerify(admin)

@@ -18,7 +18,7 @@ export function addPurge({ group, io }: AdminGroup): void {
       const dryRun = options.dryRun === true
       await operate(io, command, async ({ ask }, { out, signal }) => {
         const { purgeExpired } = await import('@svc/contracts/admin.ts')
-        const total: Purged = { partitions: 0, requests: 0, outbox_rows: 0, fences: 0, more: true }
+        const total: Purged = { partitions: 0, requests: 0, fences: 0, more: true }
         while (total.more) {
           signal.throwIfAborted()
           const batch = await ask(purgeExpired, { dry_run: dryRun })
@@ -37,7 +37,6 @@ export function addPurge({ group, io }: AdminGroup): void {
 const NAMES = {
   partitions: 'partitions',
   requests: 'pending requests',
-  outbox_rows: 'outbox rows',
   fences: 'fences',
 } as const
 const KINDS = Object.keys(NAMES) as (keyof typeof NAMES)[]

@@ -1,19 +1,21 @@
 import { randomUUID } from 'node:crypto'
 import { NotCommitted, type Reservation } from '@svc/charging/fences.ts'
+import { acceptedSubject } from '@svc/contracts/accepted.ts'
 import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import { ServiceError, unlessFault } from '@svc/contracts/errors.ts'
 import type { setContact as setContactCall } from '@svc/contracts/messaging.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
 import type { Tx } from '@svc/postgres/database.ts'
 import type { Deps } from '../../deps.ts'
+import { eventText } from '../../domain/event-text.ts'
 import { contactOperation } from '../../domain/operations.ts'
-import { PUBLISH_LEASE_SECONDS } from '../../outbox/publisher.ts'
+import { takePage } from '../../domain/pages.ts'
 import { contactState, saveContactState } from '../../store/contacts.ts'
 import { lockLog, raiseStanding, standingVersion } from '../../store/logs.ts'
-import { findOutboxRows, insertOutbox } from '../../store/outbox.ts'
+import { readArrivals } from '../../store/read/arrivals.ts'
 import { promoteRequest } from '../../store/requests.ts'
 
-type ContactDeps = Pick<Deps, 'database' | 'charging' | 'operations' | 'publisher'>
+type ContactDeps = Pick<Deps, 'database' | 'charging' | 'operations' | 'publish'>
 type Request = RequestOf<typeof setContactCall>
 type Result = ReplyOf<typeof setContactCall>
 
@@ -45,17 +47,15 @@ async function accept(deps: ContactDeps, request: Request, context: CallContext)
   const operation = contactOperation(randomUUID())
   const cost = { operation, agentId: agent_id, units: ACCEPT_UNITS, introductionPeer: null }
   try {
-    const outboxId = await deps.charging.charge(cost, context, (reservation) =>
-      commitAccept(deps, request, reservation),
-    )
-    if (outboxId !== undefined) await announce(deps, outboxId)
+    const cursor = await deps.charging.charge(cost, context, (reservation) => commitAccept(deps, request, reservation))
+    if (cursor !== undefined) await announce(deps, agent_id, cursor)
   } catch (error) {
     // Another request of the caller has accepted the contact in the meantime, and has paid for it.
     if (!(error instanceof NotCommitted)) throw error
   }
 }
 
-/** @returns the outbox row of the request that was promoted, if any. @throws NotCommitted if the state is set already. */
+/** @returns the new position of the request that was promoted, if any. @throws NotCommitted if the state is set already. */
 function commitAccept(
   { database, operations }: ContactDeps,
   request: Request,
@@ -64,7 +64,7 @@ function commitAccept(
   return database.transaction(async (tx) => {
     const changed = await change(tx, request)
     if (changed === undefined || (await operations.commit(tx, reservation)) === 'duplicate') throw new NotCommitted()
-    return changed.outboxId
+    return changed.promoted
   }, request.agent_id)
 }
 
@@ -75,20 +75,21 @@ function commitAccept(
 async function change(
   tx: Tx,
   { agent_id, other, state }: Request,
-): Promise<{ outboxId: number | undefined } | undefined> {
+): Promise<{ promoted: number | undefined } | undefined> {
   const { head } = await lockLog(tx, agent_id)
   failpoint('messaging.contact.locked')
   if ((await contactState(tx, agent_id, other)) === state) return undefined
   await saveContactState(tx, agent_id, other, state)
   const position = head + 1
-  const place = state === 'accepted' ? await promoteRequest(tx, agent_id, other, position) : undefined
-  await raiseStanding(tx, agent_id, place === undefined ? head : position)
-  if (place === undefined) return { outboxId: undefined }
-  return { outboxId: await insertOutbox(tx, { log: agent_id, kind: 'inbox', position, place }, PUBLISH_LEASE_SECONDS) }
+  const isPromoted = state === 'accepted' && (await promoteRequest(tx, agent_id, other, position))
+  await raiseStanding(tx, agent_id, isPromoted ? position : head)
+  return { promoted: isPromoted ? position : undefined }
 }
 
-/** Publishes the promoted message as it is now. The change is committed, so after a failure the outbox loop publishes it. */
-async function announce({ database, publisher }: ContactDeps, outboxId: number): Promise<void> {
-  const [row] = await database.run((sql) => findOutboxRows(sql, [outboxId])).catch(unlessFault([]))
-  if (row !== undefined) publisher.publishCommitted(row)
+/** Publishes the promoted message as it is now. The change is committed, so a failure only delays the event. */
+async function announce({ database, publish }: ContactDeps, agent: string, cursor: number): Promise<void> {
+  const entry = [{ agent_id: agent, cursor }]
+  const rows = await database.run((sql) => readArrivals(sql, entry)).catch(unlessFault([]))
+  const { texts } = takePage(rows, 1, (_row, message) => eventText(cursor, 'inbox', message))
+  publish(texts.map((text) => ({ subject: acceptedSubject(agent, 'inbox'), text, acceptedMs: Date.now() })))
 }

@@ -10,7 +10,5 @@ export async function purgeExpired(
   { dry_run: dryRun }: RequestOf<typeof purgeExpiredCall>,
 ): Promise<ReplyOf<typeof purgeExpiredCall>> {
   const retentionSeconds = retentionDays * 86_400
-  return dryRun
-    ? database.run((sql) => countExpired(sql, retentionSeconds))
-    : purgeBatch(database, { retentionSeconds })
+  return dryRun ? database.run((sql) => countExpired(sql, retentionSeconds)) : purgeBatch(database, retentionSeconds)
 }

@@ -6,7 +6,6 @@ export interface Purged {
   /** Partitions of messages, entries and votes. */
   partitions: number
   requests: number
-  outbox_rows: number
   fences: number
   /** There are more expired rows. */
   more: boolean
@@ -32,16 +31,11 @@ export async function countExpired(sql: Sql, retentionSeconds: number): Promise<
         (select count(*) from (select from messaging.pending p where p.expires_at <= ${now} limit ${COUNTED}) x) as requests,
         (
           select count(*) from (
-            select from messaging.outbox o where o.published_at < statement_timestamp() - interval '1 day' limit ${COUNTED}
-          ) x
-        ) as outbox_rows,
-        (
-          select count(*) from (
             select from messaging.message_fences f where f.fenced_at < statement_timestamp() - interval '1 day' limit ${COUNTED}
           ) x
         ) as fences
     )
-    select c.*, greatest(c.requests, c.outbox_rows, c.fences) = ${COUNTED} as more from counted c`
+    select c.*, greatest(c.requests, c.fences) = ${COUNTED} as more from counted c`
   if (row === undefined) throw new Error('an aggregate answers one row')
   return row
 }

@@ -28,15 +28,3 @@ export async function purgePending(sql: Sql, limit: number): Promise<number> {
     delete from messaging.pending p using expired x where p.recipient = x.recipient and p.sender = x.sender`
   return removed.count
 }
-
-/** Removes outbox rows that were published more than `keepSeconds` ago. They are no longer compared with JetStream. */
-export async function purgeOutbox(sql: Sql, keepSeconds: number, limit: number): Promise<number> {
-  const removed = await sql`
-    with published as materialized (
-      select o.id from messaging.outbox o
-      where o.published_at < statement_timestamp() - make_interval(secs => ${keepSeconds})
-      order by o.published_at limit ${limit} for update skip locked
-    )
-    delete from messaging.outbox o using published x where o.id = x.id`
-  return removed.count
-}

@@ -3,6 +3,7 @@ import { BUSY, createLockingBatcher, type LockWait } from '@svc/batching/locking
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
 import { type Database, isLockTimeout, retryOnConflict } from '@svc/postgres/database.ts'
+import type { CommittedPost } from '../../domain/accepted-events.ts'
 import { openLogs } from '../logs.ts'
 import { retryOnTakenId } from './retry-on-taken-id.ts'
 
@@ -30,33 +31,22 @@ export interface PostAppended {
   outcome: 'accepted' | 'duplicate' | 'conflict' | 'fenced'
 }
 
-/** A committed post that is to be published, with its subscribers' entries. */
-export interface CommittedPost {
-  id: string
-  boardId: string
-  entries: { log: string; position: number }[]
-  traceparent?: string | undefined
-}
-
 interface AppendPostsOptions {
   database: Database
   retentionSeconds: number
-  /** Only the committer publishes the entries for this long. */
-  leaseSeconds: number
   /** Called with the posts of one committed transaction, once their senders are being answered. Must not block or throw. */
-  onCommitted: (outboxId: number, posts: CommittedPost[]) => void
+  onCommitted: (posts: CommittedPost[]) => void
 }
 
 interface Row {
   outcome: PostAppended['outcome'] | 'busy'
   logs: string[] | null
   positions: number[] | null
-  outbox_id: number | null
 }
 
 /**
  * Maximum number of posts in one append. A post has up to 101 entries, because a board has at most 100 records (spec 8.7). So
- * the entries of an append fit one batch of JetStream, and their locks are held for milliseconds.
+ * an append has at most 808 entries, and holds their locks for milliseconds.
  */
 const MAX_ITEMS = 8
 
@@ -90,14 +80,14 @@ async function appendBatch(options: AppendPostsOptions, items: readonly PostAppe
 }
 
 function callAppendPosts(
-  { database, retentionSeconds, leaseSeconds }: AppendPostsOptions,
+  { database, retentionSeconds }: AppendPostsOptions,
   items: readonly PostAppend[],
   logIds: string[],
   { waitMs, skipBusy }: LockWait,
 ): Promise<Row[]> {
   return database.run(
     (sql) => sql<Row[]>`
-    select a.outcome, a.logs, a.positions, a.outbox_id
+    select a.outcome, a.logs, a.positions
     from messaging.append_posts_within(
       log_ids => ${logIds}::text[],
       ids => ${items.map((item) => item.id)}::text[],
@@ -112,7 +102,6 @@ function callAppendPosts(
       fan_ords => ${items.flatMap(({ subscribers }, index) => subscribers.map(() => index + 1))}::bigint[],
       fan_logs => ${items.flatMap(({ subscribers }) => subscribers)}::text[],
       retention_seconds => ${retentionSeconds}::float8,
-      lease_seconds => ${leaseSeconds}::float8,
       lock_wait_ms => ${waitMs}::integer,
       skip_busy => ${skipBusy}::boolean
     ) a order by a.ord`,
@@ -120,13 +109,11 @@ function callAppendPosts(
 }
 
 function publish(options: AppendPostsOptions, items: readonly PostAppend[], rows: Row[]): void {
-  const outboxId = rows.find((row) => row.outbox_id !== null)?.outbox_id
-  if (outboxId == null) return
   const posts = rows.flatMap(({ logs, positions }, index): CommittedPost[] => {
     const item = items[index]
     if (item === undefined || logs === null || positions === null) return []
     const entries = logs.map((log, at) => ({ log, position: positions[at] ?? 0 }))
     return [{ id: item.id, boardId: item.boardId, entries, traceparent: item.traceparent }]
   })
-  options.onCommitted(outboxId, posts)
+  if (posts.length > 0) options.onCommitted(posts)
 }

@@ -5,6 +5,7 @@ import type { InboxPolicy, Lane } from '@svc/contracts/resources.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
 import { type Database, isLockTimeout, retryOnConflict } from '@svc/postgres/database.ts'
 import { textList } from '@svc/postgres/text-list.ts'
+import type { CommittedEntry } from '../../domain/accepted-events.ts'
 import type { Contact } from '../../domain/admission.ts'
 import { openLogs } from '../logs.ts'
 import { retryOnTakenId } from './retry-on-taken-id.ts'
@@ -38,24 +39,11 @@ export interface Appended {
   lane: Lane
 }
 
-/** A committed entry that is to be published. */
-export interface CommittedEntry {
-  log: string
-  kind: Lane
-  position: number
-  envelope: string
-  acceptedAt: number
-  expiresAt: number
-  traceparent?: string | undefined
-}
-
 interface AppendOptions {
   database: Database
   retentionSeconds: number
-  /** Only the committer publishes the entries for this long. */
-  leaseSeconds: number
   /** Called with the entries of one committed transaction, once its senders are being answered. Must not block or throw. */
-  onCommitted: (outboxId: number, entries: CommittedEntry[]) => void
+  onCommitted: (entries: CommittedEntry[]) => void
 }
 
 interface Row {
@@ -64,7 +52,6 @@ interface Row {
   position: number | null
   accepted_at: number
   expires_at: number
-  outbox_id: number | null
 }
 
 const MAX_ITEMS = 128
@@ -99,7 +86,7 @@ async function appendBatch(options: AppendOptions, items: readonly Append[], wai
 }
 
 function callAppend(
-  { database, retentionSeconds, leaseSeconds }: AppendOptions,
+  { database, retentionSeconds }: AppendOptions,
   items: readonly Append[],
   logIds: string[],
   { waitMs, skipBusy }: LockWait,
@@ -107,7 +94,7 @@ function callAppend(
   return database.run((sql) => {
     const texts = (textOf: (item: Append) => string) => textList(sql, items.map(textOf))
     return sql<Row[]>`
-    select a.outcome, a.lane, a.position, a.accepted_at, a.expires_at, a.outbox_id
+    select a.outcome, a.lane, a.position, a.accepted_at, a.expires_at
     from messaging.append_within(
       log_ids => ${textList(sql, logIds)},
       ids => ${texts((item) => item.id)},
@@ -122,7 +109,6 @@ function callAppend(
       operations => ${texts((item) => item.operation)},
       deadlines_ms => ${items.map((item) => item.deadlineMs)}::bigint[],
       retention_seconds => ${retentionSeconds}::float8,
-      lease_seconds => ${leaseSeconds}::float8,
       policies => ${texts((item) => item.policy)},
       contacts => ${texts((item) => item.contact)},
       lock_wait_ms => ${waitMs}::integer,
@@ -132,8 +118,6 @@ function callAppend(
 }
 
 function publish(options: AppendOptions, items: readonly Append[], rows: Row[]): void {
-  const outboxId = rows.find((row) => row.outbox_id !== null)?.outbox_id
-  if (outboxId == null) return
   const entries = rows.flatMap((row, index): CommittedEntry[] => {
     const item = items[index]
     if (item === undefined || row.position === null) return []
@@ -150,5 +134,5 @@ function publish(options: AppendOptions, items: readonly Append[], rows: Row[]):
       },
     ]
   })
-  options.onCommitted(outboxId, entries)
+  if (entries.length > 0) options.onCommitted(entries)
 }

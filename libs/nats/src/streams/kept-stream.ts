@@ -1,0 +1,58 @@
+import type { JetStreamManager } from 'nats'
+import type { Nats } from '../connect.ts'
+import { ConnectionWatch } from '../connection/connection-watch.ts'
+import { type StreamManagement, verifyStream } from './managed-streams.ts'
+import { alignStream, type StreamDefinition } from './streams.ts'
+
+/** How full a stream is. */
+interface StreamSize {
+  bytes: number
+  /** Past this the stream drops its oldest events. */
+  maxBytes: number
+}
+
+interface KeptStreamOptions {
+  /** `verify`: the stream is managed elsewhere, and is neither created nor changed here. */
+  readonly management?: StreamManagement
+  /** Called when a lost connection is back. The server may have lost the stream. */
+  readonly onBack?: () => void
+}
+
+/** A stream that this service keeps in existence, and within the bounds of its definition. */
+export class KeptStream {
+  readonly #manager: JetStreamManager
+  readonly #definition: StreamDefinition
+  readonly #management: StreamManagement
+  readonly #watch: ConnectionWatch
+
+  private constructor(
+    { connection }: Nats,
+    manager: JetStreamManager,
+    definition: StreamDefinition,
+    { management = 'create', onBack }: KeptStreamOptions,
+  ) {
+    this.#manager = manager
+    this.#definition = definition
+    this.#management = management
+    this.#watch = new ConnectionWatch(connection, (state) => {
+      if (state === 'back') onBack?.()
+    })
+  }
+
+  static async open(nats: Nats, definition: StreamDefinition, options: KeptStreamOptions = {}): Promise<KeptStream> {
+    const manager = await nats.connection.jetstreamManager({ checkAPI: false })
+    return new KeptStream(nats, manager, definition, options)
+  }
+
+  /** Creates the stream if it does not exist, or gives it the bounds of its definition. If it is managed elsewhere, verifies it. */
+  async keep(): Promise<void> {
+    const keep = this.#management === 'verify' ? verifyStream : alignStream
+    await this.#watch.whileConnected(() => keep(this.#manager, this.#definition))
+  }
+
+  /** @throws Error if the stream does not exist or is unavailable. */
+  async size(): Promise<StreamSize> {
+    const { state, config } = await this.#watch.whileConnected(() => this.#manager.streams.info(this.#definition.name))
+    return { bytes: state.bytes, maxBytes: config.max_bytes }
+  }
+}
