@@ -4,6 +4,7 @@
  * (docs/adr/0014-locks-are-not-waited-for-long.md).
  */
 import { type Batcher, type BatcherOptions, createBatcher } from './batcher.ts'
+import { FairQueue } from './fair-queue.ts'
 
 /** How a run handles locks that another transaction holds. */
 export interface LockWait {
@@ -57,19 +58,7 @@ export function createLockingBatcher<Item, Result>(
     ...(maxItems === undefined ? {} : { maxItems }),
   }
   const queues = new Map<string, { items: number; call: Batcher<Item, Result> }>()
-  const takeTurn = createBatcher<Waiting<Item>[], Outcome<Result>[]>({
-    concurrency: MAX_WAITERS,
-    maxItems: 1,
-    run: (turns) =>
-      Promise.all(
-        turns.map((waiting) =>
-          attempt(
-            waiting.map(({ item }) => item),
-            TURN,
-          ),
-        ),
-      ),
-  })
+  const waiters = new FairQueue({ atOnce: MAX_WAITERS })
   const together = createBatcher<Item, Result | typeof BUSY>({
     ...shared,
     ...(name === undefined ? {} : { name }),
@@ -121,7 +110,8 @@ export function createLockingBatcher<Item, Result>(
       const live = waiting.filter((one) => !ended.has(one) && one.untilMs > nowMs)
       if (live.length === 0)
         return waiting.map((one) => ended.get(one) ?? unavailable('another transaction holds the lock'))
-      const outcomes = await takeTurn(live)
+      const items = live.map(({ item }) => item)
+      const outcomes = await waiters.runInTurn({ key: lockOf(items[0] as Item) }, () => attempt(items, TURN))
       live.forEach((one, at) => {
         const outcome = outcomes[at]
         if (outcome !== undefined && outcome !== BUSY) ended.set(one, outcome)

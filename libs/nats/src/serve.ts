@@ -1,4 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Batcher, createBatcher } from '@svc/batching/batcher.ts'
+import { FairQueue } from '@svc/batching/fair-queue.ts'
 import type { Call, CallContext, TextCall, TextReply } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
@@ -10,7 +12,6 @@ import type { Nats } from './connect.ts'
 import type { ProcessStats } from './process-stats.ts'
 import { answeringOnlyInboxes } from './stray-calls.ts'
 import { decodeRequest, encodeError, encodeReply, encodeTextReply } from './wire/frames.ts'
-import type { Lane } from './wire/lane.ts'
 import { outflowOf } from './wire/outflow.ts'
 
 /** One call that a service answers, ready to be registered. */
@@ -20,19 +21,27 @@ export interface Endpoint {
   readonly name: string
   /** @returns the reply line for the item at `index`. */
   readonly answer: (index: number, request: unknown, context: CallContext) => Promise<string>
-  readonly lane?: Lane | undefined
+  /** Where items wait for their turn. Without it they begin at once. */
+  readonly queue?: FairQueue | undefined
 }
 
-/** @param lane the queue where items wait their turn; past its bound they are `unavailable`. Without it they begin at once. */
+interface StrangersLimits {
+  /** The most concurrent items, e.g. so that they do not take all connections to a database. */
+  readonly atOnce: number
+  /** The most items that wait; past it an item is `unavailable`. */
+  readonly maxWaiting: number
+}
+
+/** @param strangers limits a call that strangers can trigger, so that it does not delay the other calls of the process. */
 export function handle<Q, R>(
   call: Call<Q, R>,
   handler: (request: Q, context: CallContext) => Promise<R>,
-  lane?: Lane,
+  strangers?: StrangersLimits,
 ): Endpoint {
   return {
     subject: call.subject,
     name: call.name ?? call.subject,
-    lane,
+    queue: strangers && new FairQueue(strangers),
     answer: async (index, request, context) => {
       if (!call.isRequest(request)) throw requestBreach(call.subject)
       return encodeReply(index, await handler(request, context))
@@ -170,7 +179,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
 
   async function answerOne(endpoint: Endpoint, line: string, index: number): Promise<string> {
     const call = endpoint.name
-    if (inFlight >= maxInFlight || outflow.isFull || endpoint.lane?.isFull === true) {
+    if (inFlight >= maxInFlight || outflow.isFull || endpoint.queue?.isFull === true) {
       served.add({ call, outcome: 'unavailable' })
       return encodeError(index, new ServiceError('unavailable'))
     }
@@ -181,8 +190,11 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     try {
       const { request, context } = decodeRequest(line)
       requestId = requestIdOf(context.traceparent)
-      if (endpoint.lane === undefined) return await answerInTime(endpoint, index, request, context)
-      return await endpoint.lane.run(() => answerInTime(endpoint, index, request, context))
+      if (endpoint.queue === undefined) return await answerInTime(endpoint, index, request, context)
+      return await endpoint.queue.runInTurn({ key: call }, async () => {
+        await nextTurn() // other work runs between two of these
+        return answerInTime(endpoint, index, request, context)
+      })
     } catch (error) {
       const known = asServiceError(error, endpoint.subject, requestId)
       outcome = known.code

@@ -1,3 +1,4 @@
+import { FairQueue } from '@svc/batching/fair-queue.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { sayOnce } from '@svc/telemetry/problem-log.ts'
@@ -7,7 +8,6 @@ import { driverOptions, greetingOf, type PostgresServer, parseServer } from './c
 import { SESSION_SETTINGS, STATEMENT_TIMEOUT_MS, timeouts } from './connection/session.ts'
 import { createSockets } from './connection/sockets.ts'
 import { watchStatements } from './connection/statements.ts'
-import { createTurns } from './connection/turns.ts'
 
 export type Sql = postgres.Sql
 /** A connection inside a transaction. */
@@ -101,7 +101,8 @@ export function openDatabase(options: DatabaseOptions): Database {
   const asServiceError = serviceErrors(server, options.logger)
   const clientDeadlineMs = statementTimeoutMs + QUERY_GRACE_MS
   const endHalfOpen = (): void => sockets.endSilent(clientDeadlineMs - TIMER_MS)
-  const inTurn = createTurns(Math.ceil(poolSize * TRANSACTION_SHARE))
+  // More than one transaction for a row would only wait for its lock, and take connections that others need.
+  const transactions = new FairQueue({ atOnce: Math.ceil(poolSize * TRANSACTION_SHARE), oneOfKey: true })
   let underWay = 0
   const onSettled = (): void => {
     underWay -= 1
@@ -126,6 +127,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     sql,
     run,
     async transaction<T>(work: (tx: Tx) => Promise<T>, lock?: string): Promise<T> {
+      const turn = { key: lock ?? Symbol('no lock') }
       const giveUpMs = performance.now() + statementTimeoutMs
       const begin = (): Promise<T> => {
         if (performance.now() > giveUpMs) throw new ServiceError('unavailable', { cause: new Error(TOO_MANY) })
@@ -137,7 +139,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       }
       for (let attempt = 1; ; ) {
         try {
-          return await within(clientDeadlineMs * 2, () => inTurn(begin, lock))
+          return await within(clientDeadlineMs * 2, () => transactions.runInTurn(turn, begin))
         } catch (error) {
           if (isLockTimeout(error) && performance.now() < giveUpMs) continue
           if (attempt >= MAX_ATTEMPTS || !RETRIED.has(sqlStateOf(error))) throw asServiceError(error)

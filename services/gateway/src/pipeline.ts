@@ -21,7 +21,7 @@ import { type Bodies, isLarge, type RequestBody } from './http/body.ts'
 import type { Clients } from './http/connections/client.ts'
 import { MAX_HEADERS } from './http/connections/connections.ts'
 import { isRepeated } from './http/headers.ts'
-import { createBulkTurns, LARGE_BODIES } from './http/load/bulk-turns.ts'
+import { BulkTurns, LARGE_BODIES } from './http/load/bulk-turns.ts'
 import { kindOf, type Load, type Slot } from './http/load/load.ts'
 import type { RequestTurns } from './http/load/request-turns.ts'
 import type { RateLimiter } from './rates/rate-limit.ts'
@@ -93,8 +93,8 @@ const ANONYMOUS = Promise.resolve()
 export function createPipeline(deps: PipelineDeps): Pipeline {
   const { clients, load, turns, bodies } = deps
   const strangers = createStrangers()
-  const bulk = createBulkTurns()
-  const largeBodies = createBulkTurns(LARGE_BODIES)
+  const bulk = new BulkTurns()
+  const largeBodies = new BulkTurns(LARGE_BODIES)
   return async (incoming) => {
     const { raw, operation } = incoming
     const client = clients.ofRequest(raw)
@@ -129,7 +129,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     const checkIt = (): Promise<Checked> => check(deps, incoming, body, context)
     // The signature is not verified yet, so clients take turns by their address.
     const { signer, admitted, work, isBulk } = isLarge(body)
-      ? await largeBodies.run({ operation: 'body', client, isUnsigned }, () => {
+      ? await largeBodies.readInTurn({ operation: 'body', client, isUnsigned }, () => {
           checkConnected(raw)
           return checkIt()
         })
@@ -143,7 +143,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
       }
       await admitted
       const reader = { operation: operation.id, client: signer ?? client, isUnsigned: signer === null }
-      return await bulk.run(reader, () => {
+      return await bulk.readInTurn(reader, () => {
         checkConnected(raw)
         return run()
       })
