@@ -1,6 +1,7 @@
 /** Records an owner's operations in its own database. Messages need no record, because messaging.ids has one. */
 import { ServiceError } from '@svc/contracts/errors.ts'
-import { type Database, retryOnConflict, type Sql, type Tx } from '@svc/postgres/database.ts'
+import type { Database, Sql, Tx } from '@svc/postgres/database.ts'
+import { retryOnConflict } from '@svc/postgres/errors.ts'
 import type { PendingQuery, Row } from 'postgres'
 import type { Fences, Reservation } from './fences.ts'
 

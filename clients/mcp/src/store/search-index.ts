@@ -1,10 +1,11 @@
 import { join } from 'node:path'
 import type { Message } from '@svc/contracts/resources.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
+import { StoreError } from '@svc/sdk/errors.ts'
+import { writeDurably } from '@svc/sdk/store/durable-file.ts'
 import { type Reader, textOf } from '../reading/read.ts'
-import { StateError } from '../startup/start-error.ts'
 import type { Cipher } from './cipher.ts'
-import { readIfThere, replaceFile } from './files.ts'
+import { readIfThere } from './files.ts'
 
 /**
  * The search index: a cache of all text that this agent can read, in one encrypted file, with the cursors up to which the
@@ -62,9 +63,9 @@ export function createSearchIndex(
   /** If the file cannot be written, the next process reads the messages from the service again. */
   function write(written: Content): void {
     try {
-      replaceFile(path, cipher.encrypt(FILE, JSON.stringify(written)))
+      writeDurably(path, cipher.encrypt(FILE, JSON.stringify(written)))
     } catch (error) {
-      if (!(error instanceof StateError)) throw error
+      if (!(error instanceof StoreError)) throw error
     }
   }
 

@@ -1,9 +1,10 @@
 import { join } from 'node:path'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import { ApiError, EventGapError } from '@svc/sdk/errors.ts'
+import { writeDurably } from '@svc/sdk/store/durable-file.ts'
 import type { Log } from '../log.ts'
 import { codeOf } from '../output/explain-error.ts'
-import { readIfThere, replaceFile } from '../store/files.ts'
+import { readIfThere } from '../store/files.ts'
 import { createLease } from './lease.ts'
 
 /**
@@ -94,7 +95,7 @@ export function createWatcher(
   /** Notifies this process and the others. */
   function tell(cursor: number): void {
     seenNews = String(cursor)
-    replaceFile(newsPath, seenNews, { isFlushed: false })
+    writeDurably(newsPath, seenNews, { isFlushed: false })
     change()
   }
 

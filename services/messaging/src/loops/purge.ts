@@ -1,5 +1,6 @@
 import { DEFAULT_STREAM_BOUNDS } from '@svc/nats/streams/streams.ts'
-import { type Database, isLockTimeout } from '@svc/postgres/database.ts'
+import type { Database } from '@svc/postgres/database.ts'
+import { isLockTimeout } from '@svc/postgres/errors.ts'
 import { type Loop, startLoop } from '@svc/service/loop.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import type { Purged } from '../store/operate/count-expired.ts'
