@@ -204,10 +204,10 @@ function checkConnected({ socket }: IncomingMessage): void {
  * (rate-limit.ts).
  */
 function takeFromRates(deps: PipelineDeps, client: string, operation: Operation): number | Promise<number> {
-  const first = deps.limiter.take(client)
+  const first = deps.limiter.takeRequest(client)
   if (!operation.isRegistration) return first
   const second = (retryAfterSeconds: number): number | Promise<number> =>
-    retryAfterSeconds || deps.registrationLimiter.take(client)
+    retryAfterSeconds || deps.registrationLimiter.takeRequest(client)
   return typeof first === 'number' ? second(first) : first.then(second)
 }
 

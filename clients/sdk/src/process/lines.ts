@@ -1,3 +1,5 @@
+import { deferred } from '../http/waiting.ts'
+
 /** Runs jobs: those of one line one after the other, and at most a number of jobs at a time. The oldest job that may run is next. */
 export class Lines {
   readonly #limit: number
@@ -73,12 +75,4 @@ export class Lines {
       })
     }
   }
-}
-
-function deferred(): { promise: Promise<void>; resolve: () => void } {
-  let resolve = (): void => undefined
-  const promise = new Promise<void>((settle) => {
-    resolve = settle
-  })
-  return { promise, resolve }
 }
