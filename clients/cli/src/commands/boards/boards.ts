@@ -1,10 +1,4 @@
-import type {
-  Board,
-  BoardDetails,
-  BoardVisibility,
-  Message,
-  PostingMode,
-} from '@svc/contracts/resources.ts'
+import type { Board, BoardDetails, BoardVisibility, Message, PostingMode } from '@svc/contracts/resources.ts'
 import { type Command, Option } from 'commander'
 import { nameOrId } from '../../arguments.ts'
 import { contextOf } from '../../context.ts'
