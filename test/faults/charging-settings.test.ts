@@ -64,7 +64,7 @@ describe('spec 11.3: of two identical concurrent changes, the one that finds not
 
 describe('spec 5.10, 12.3: a change that costs', () => {
   // The other steps are in services/identity/test/faults.test.ts and libs/charging/test/faults.test.ts.
-  const failpoints = ['identity.settings.reserved', 'charging.identity.committed', 'identity.mailbox.pushed']
+  const failpoints = ['charging.identity.reserved', 'charging.identity.committed', 'identity.mailbox.pushed']
   const rows = failpoints.flatMap((failpoint) => CLIENTS.map((client) => ({ failpoint, client })))
   const settings = { inbox_policy: 'open', discoverable: true }
 

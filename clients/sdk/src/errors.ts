@@ -32,6 +32,11 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether the service refused a request with this code. */
+export function isCode(error: unknown, code: ErrorCode): boolean {
+  return error instanceof ApiError && error.code === code
+}
+
 /**
  * No answer came after all retries: the connection was refused, lost or timed out. It is unknown whether the call took
  * effect. You may repeat every call, with two exceptions. Repeat a message as the same envelope (`AgentClient.post`). A

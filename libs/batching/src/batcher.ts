@@ -60,91 +60,114 @@ const MAX_GATHERING_TURNS = 3
 
 /** Groups calls into runs. The returned function's promise settles with its own item's outcome. */
 export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>): Batcher<Item, Result> {
-  const { run, keyOf, name } = options
-  const maxItems = options.maxItems ?? DEFAULT_MAX_ITEMS
-  const concurrency = options.concurrency ?? 1
-  const maxWaiting = options.maxWaiting ?? DEFAULT_MAX_WAITING
-  const lingerMs = options.lingerMs ?? 0
-  let waiting: Pending<Item, Result>[] = []
-  let running = 0
-  let scheduled = false
-  let timer: NodeJS.Timeout | undefined
-  if (name !== undefined) batchWaiting.read(() => [[{ batch: name }, waiting.length]])
+  const batches = new Batches(options)
+  return (item) => batches.addItem(item)
+}
 
-  return (item) =>
-    new Promise<Result>((resolve, reject) => {
-      if (waiting.length >= maxWaiting) {
-        reject(options.overloaded?.() ?? new Error('too many calls wait for a batch'))
+class Batches<Item, Result> {
+  readonly #options: BatcherOptions<Item, Result>
+  readonly #maxItems: number
+  readonly #concurrency: number
+  readonly #maxWaiting: number
+  readonly #lingerMs: number
+  #waiting: Pending<Item, Result>[] = []
+  #running = 0
+  #isScheduled = false
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(options: BatcherOptions<Item, Result>) {
+    const {
+      name,
+      maxItems = DEFAULT_MAX_ITEMS,
+      concurrency = 1,
+      maxWaiting = DEFAULT_MAX_WAITING,
+      lingerMs = 0,
+    } = options
+    this.#options = options
+    this.#maxItems = maxItems
+    this.#concurrency = concurrency
+    this.#maxWaiting = maxWaiting
+    this.#lingerMs = lingerMs
+    if (name !== undefined) batchWaiting.read(() => [[{ batch: name }, this.#waiting.length]])
+  }
+
+  addItem(item: Item): Promise<Result> {
+    return new Promise<Result>((resolve, reject) => {
+      if (this.#waiting.length >= this.#maxWaiting) {
+        reject(this.#options.overloaded?.() ?? new Error('too many calls wait for a batch'))
         return
       }
-      waiting.push({ item, resolve, reject, trace: isTracing() ? activeTrace() : undefined })
-      schedule()
+      this.#waiting.push({ item, resolve, reject, trace: isTracing() ? activeTrace() : undefined })
+      this.#scheduleRun()
     })
+  }
 
   // A run starts at the end of the turn, so that calls made in the same turn share it.
-  function schedule(): void {
-    if (scheduled || running >= concurrency) return
-    if (lingerMs > 0 && waiting.length < maxItems) {
-      timer ??= setTimeout(start, lingerMs).unref()
+  #scheduleRun(): void {
+    if (this.#isScheduled || this.#running >= this.#concurrency) return
+    if (this.#lingerMs > 0 && this.#waiting.length < this.#maxItems) {
+      this.#timer ??= setTimeout(() => this.#startRun(), this.#lingerMs).unref()
       return
     }
-    scheduled = true
-    if (options.turn === 'loop') setImmediate(gather, 0, MAX_GATHERING_TURNS)
-    else queueMicrotask(start)
+    this.#isScheduled = true
+    if (this.#options.turn === 'loop') setImmediate(() => this.#gatherItems(0, MAX_GATHERING_TURNS))
+    else queueMicrotask(() => this.#startRun())
   }
 
   /** @param before the number of items that waited a turn ago. */
-  function gather(before: number, turnsLeft: number): void {
-    if (turnsLeft > 0 && waiting.length > before && waiting.length < maxItems) {
-      setImmediate(gather, waiting.length, turnsLeft - 1)
+  #gatherItems(before: number, turnsLeft: number): void {
+    const { length } = this.#waiting
+    if (turnsLeft > 0 && length > before && length < this.#maxItems) {
+      setImmediate(() => this.#gatherItems(length, turnsLeft - 1))
     } else {
-      start()
+      this.#startRun()
     }
   }
 
-  function start(): void {
-    scheduled = false
-    clearTimeout(timer)
-    timer = undefined
-    if (waiting.length === 0 || running >= concurrency) return
-    const batch = takeBatch()
-    running += 1
-    void settle(batch).finally(() => {
-      running -= 1
-      if (waiting.length > 0) schedule()
+  #startRun(): void {
+    this.#isScheduled = false
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    if (this.#waiting.length === 0 || this.#running >= this.#concurrency) return
+    const batch = this.#takeBatch()
+    this.#running += 1
+    void this.#runBatch(batch).finally(() => {
+      this.#running -= 1
+      if (this.#waiting.length > 0) this.#scheduleRun()
     })
-    if (waiting.length > 0) schedule()
+    if (this.#waiting.length > 0) this.#scheduleRun()
   }
 
-  function takeBatch(): Pending<Item, Result>[] {
+  #takeBatch(): Pending<Item, Result>[] {
+    const { keyOf } = this.#options
     if (keyOf === undefined) {
-      if (waiting.length <= maxItems) {
-        const all = waiting
-        waiting = []
+      if (this.#waiting.length <= this.#maxItems) {
+        const all = this.#waiting
+        this.#waiting = []
         return all
       }
-      return waiting.splice(0, maxItems)
+      return this.#waiting.splice(0, this.#maxItems)
     }
     const keys = new Set<string>()
     const taken: Pending<Item, Result>[] = []
     const left: Pending<Item, Result>[] = []
-    for (const pending of waiting) {
+    for (const pending of this.#waiting) {
       const own = keyOf(pending.item)
       const itemKeys = typeof own === 'string' ? [own] : own
-      if (taken.length < maxItems && !itemKeys.some((key) => keys.has(key))) taken.push(pending)
+      if (taken.length < this.#maxItems && !itemKeys.some((key) => keys.has(key))) taken.push(pending)
       else left.push(pending)
       // Also add the keys of an item that has to wait, so that later items with these keys do not overtake it.
       for (const key of itemKeys) keys.add(key)
     }
-    waiting = left
+    this.#waiting = left
     return taken
   }
 
-  async function settle(batch: Pending<Item, Result>[]): Promise<void> {
+  async #runBatch(batch: Pending<Item, Result>[]): Promise<void> {
     try {
-      if (name !== undefined) batchItems.observe({ batch: name }, batch.length)
+      if (this.#options.name !== undefined) batchItems.observe({ batch: this.#options.name }, batch.length)
       const items = batch.map((pending) => pending.item)
-      const outcomes = isTracing() ? await runTraced(batch, items) : await run(items)
+      const outcomes = isTracing() ? await this.#runTraced(batch, items) : await this.#options.run(items)
       if (outcomes.length !== batch.length) throw new Error('a batch must answer every item')
       batch.forEach((pending, index) => {
         const outcome = outcomes[index]
@@ -157,11 +180,11 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   }
 
   /** Traces the batch as part of all its items, not only of the call that happens to start it. */
-  function runTraced(batch: Pending<Item, Result>[], items: Item[]): Promise<readonly (Result | Error)[]> {
+  #runTraced(batch: Pending<Item, Result>[], items: Item[]): Promise<readonly (Result | Error)[]> {
     return inBatchSpan(
-      name,
+      this.#options.name,
       batch.map(({ trace }) => trace),
-      () => run(items),
+      () => this.#options.run(items),
     )
   }
 }

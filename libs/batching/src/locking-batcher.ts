@@ -4,6 +4,7 @@
  * (docs/adr/0014-locks-are-not-waited-for-long.md).
  */
 import { type Batcher, type BatcherOptions, createBatcher } from './batcher.ts'
+import { FairQueue } from './fair-queue.ts'
 
 /** How a run handles locks that another transaction holds. */
 export interface LockWait {
@@ -51,77 +52,88 @@ interface Waiting<Item> {
 export function createLockingBatcher<Item, Result>(
   options: LockingBatcherOptions<Item, Result>,
 ): Batcher<Item, Result> {
-  const { name, maxItems, keyOf, lockOf, run, isLockTimeout, unavailable } = options
-  const shared = {
-    overloaded: () => unavailable('too many items wait for a batch'),
-    ...(maxItems === undefined ? {} : { maxItems }),
-  }
-  const queues = new Map<string, { items: number; call: Batcher<Item, Result> }>()
-  const takeTurn = createBatcher<Waiting<Item>[], Outcome<Result>[]>({
-    concurrency: MAX_WAITERS,
-    maxItems: 1,
-    run: (turns) =>
-      Promise.all(
-        turns.map((waiting) =>
-          attempt(
-            waiting.map(({ item }) => item),
-            TURN,
-          ),
-        ),
-      ),
-  })
-  const together = createBatcher<Item, Result | typeof BUSY>({
-    ...shared,
-    ...(name === undefined ? {} : { name }),
-    ...(keyOf === undefined ? {} : { keyOf }),
-    run: async (items) => {
-      // Queues that have formed while the items waited for this run.
-      const isQueued = items.map((item) => queues.has(lockOf(item)))
-      if (!isQueued.includes(true)) return attemptTogether(items)
-      const outcomes = (await attemptTogether(items.filter((_, at) => !isQueued[at]))).values()
-      return isQueued.map((queued) => (queued ? BUSY : (outcomes.next().value as Outcome<Result>)))
-    },
-  })
+  const batcher = new LockingBatcher(options)
+  return (item) => batcher.runItem(item)
+}
 
-  return async (item) => {
-    const lock = lockOf(item)
-    if (!queues.has(lock)) {
-      const outcome = await together(item)
+class LockingBatcher<Item, Result> {
+  readonly #options: LockingBatcherOptions<Item, Result>
+  /** Batches of items whose locks are free, as far as is known. */
+  readonly #together: Batcher<Item, Result | typeof BUSY>
+  /** Items that wait for a busy lock, by lock. */
+  readonly #queues = new Map<string, { items: number; call: Batcher<Item, Result> }>()
+  readonly #waiters = new FairQueue({ atOnce: MAX_WAITERS })
+
+  constructor(options: LockingBatcherOptions<Item, Result>) {
+    this.#options = options
+    const { name, keyOf } = options
+    this.#together = createBatcher({
+      ...this.#shared(),
+      ...(name === undefined ? {} : { name }),
+      ...(keyOf === undefined ? {} : { keyOf }),
+      run: (items) => this.#runFree(items),
+    })
+  }
+
+  async runItem(item: Item): Promise<Result> {
+    const lock = this.#options.lockOf(item)
+    if (!this.#queues.has(lock)) {
+      const outcome = await this.#together(item)
       if (outcome !== BUSY) return outcome
     }
-    return enqueue(lock, item)
+    return this.#queueForLock(lock, item)
   }
 
-  async function enqueue(lock: string, item: Item): Promise<Result> {
-    const queue = queues.get(lock) ?? { items: 0, call: createQueue() }
-    queues.set(lock, queue)
+  #shared() {
+    const { maxItems, unavailable } = this.#options
+    return {
+      overloaded: () => unavailable('too many items wait for a batch'),
+      ...(maxItems === undefined ? {} : { maxItems }),
+    }
+  }
+
+  /** Leaves out the items whose lock has become busy while they waited for this run. */
+  async #runFree(items: Item[]): Promise<readonly Outcome<Result>[]> {
+    const isQueued = items.map((item) => this.#queues.has(this.#options.lockOf(item)))
+    if (!isQueued.includes(true)) return this.#attemptTogether(items)
+    const outcomes = (await this.#attemptTogether(items.filter((_, at) => !isQueued[at]))).values()
+    return isQueued.map((queued) => (queued ? BUSY : (outcomes.next().value as Outcome<Result>)))
+  }
+
+  async #queueForLock(lock: string, item: Item): Promise<Result> {
+    const queue = this.#queues.get(lock) ?? { items: 0, call: this.#createQueue() }
+    this.#queues.set(lock, queue)
     queue.items += 1
     try {
       return await queue.call(item)
     } finally {
       queue.items -= 1
-      if (queue.items === 0) queues.delete(lock)
+      if (queue.items === 0) this.#queues.delete(lock)
     }
   }
 
   /** Items that need the same lock. */
-  function createQueue(): Batcher<Item, Result> {
+  #createQueue(): Batcher<Item, Result> {
+    const { keyOf } = this.#options
     const call = createBatcher<Waiting<Item>, Result>({
-      ...shared,
+      ...this.#shared(),
       ...(keyOf === undefined ? {} : { keyOf: ({ item }) => keyOf(item) }),
-      run: untilFree,
+      run: (waiting) => this.#runUntilFree(waiting),
     })
     return (item) => call({ item, untilMs: Date.now() + GIVE_UP_MS })
   }
 
-  async function untilFree(waiting: Waiting<Item>[]): Promise<(Result | Error)[]> {
+  async #runUntilFree(waiting: Waiting<Item>[]): Promise<(Result | Error)[]> {
     const ended = new Map<Waiting<Item>, Result | Error>()
     for (;;) {
       const nowMs = Date.now()
       const live = waiting.filter((one) => !ended.has(one) && one.untilMs > nowMs)
       if (live.length === 0)
-        return waiting.map((one) => ended.get(one) ?? unavailable('another transaction holds the lock'))
-      const outcomes = await takeTurn(live)
+        return waiting.map((one) => ended.get(one) ?? this.#options.unavailable('another transaction holds the lock'))
+      const items = live.map(({ item }) => item)
+      const outcomes = await this.#waiters.runInTurn({ key: this.#options.lockOf(items[0] as Item) }, () =>
+        this.#runWithLocks(items, TURN),
+      )
       live.forEach((one, at) => {
         const outcome = outcomes[at]
         if (outcome !== undefined && outcome !== BUSY) ended.set(one, outcome)
@@ -129,19 +141,19 @@ export function createLockingBatcher<Item, Result>(
     }
   }
 
-  async function attemptTogether(items: Item[]): Promise<readonly Outcome<Result>[]> {
+  async #attemptTogether(items: Item[]): Promise<readonly Outcome<Result>[]> {
     if (items.length === 0) return []
-    const outcomes = await attempt(items, USUAL)
+    const outcomes = await this.#runWithLocks(items, USUAL)
     const gotNone = outcomes.every((outcome) => outcome === BUSY)
-    return gotNone && items.length > 1 ? attempt(items, SKIPPING) : outcomes
+    return gotNone && items.length > 1 ? this.#runWithLocks(items, SKIPPING) : outcomes
   }
 
-  async function attempt(items: Item[], wait: LockWait): Promise<Outcome<Result>[]> {
+  async #runWithLocks(items: Item[], wait: LockWait): Promise<Outcome<Result>[]> {
     try {
-      const outcomes = await run(items, wait)
-      return outcomes.map((outcome) => (isLockTimeout(outcome) ? BUSY : outcome))
+      const outcomes = await this.#options.run(items, wait)
+      return outcomes.map((outcome) => (this.#options.isLockTimeout(outcome) ? BUSY : outcome))
     } catch (error) {
-      if (!isLockTimeout(error)) throw error
+      if (!this.#options.isLockTimeout(error)) throw error
       return items.map(() => BUSY)
     }
   }

@@ -5,8 +5,8 @@ import { createLogger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { type Cost, createCharging } from './charging.ts'
-import { NotCommitted, type Reservation } from './fences.ts'
+import { type Cost, createCharging, PriceChanged } from './charging.ts'
+import type { Reservation } from './fences.ts'
 
 const COST: Cost = { operation: 'messaging:1', agentId: 'agent', units: 2, introductionPeer: null }
 const DEADLINE_MS = 1_000_000
@@ -112,7 +112,7 @@ describe('charge', () => {
 
   test.each([
     ['a definite failure', new ServiceError('admission_denied'), ['reserve', 'commit', 'fence', 'release']],
-    ['a commit that knows it had no effect', new NotCommitted(), ['reserve', 'commit', 'fence', 'release']],
+    ['a commit that knows it had no effect', new PriceChanged(), ['reserve', 'commit', 'fence', 'release']],
     ['a lost database', new ServiceError('unavailable'), ['reserve', 'commit']],
     ['a fault', new ServiceError('internal'), ['reserve', 'commit']],
     ['anything else', new TypeError('x'), ['reserve', 'commit']],

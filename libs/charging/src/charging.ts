@@ -13,7 +13,7 @@ import type { Bus } from '@svc/nats/bus.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { defineCount } from '@svc/telemetry/metrics.ts'
 import { createAbandon } from './abandon.ts'
-import { type Fences, NotCommitted, type Reservation } from './fences.ts'
+import type { Fences, Reservation } from './fences.ts'
 import { createSettleLater } from './settle-later.ts'
 
 /** The cost of an operation, charged to the budget of `agentId`. Free operations do not use this library (spec 11.2). */
@@ -28,6 +28,11 @@ export interface Cost {
   readonly units: number
   /** The other agent of a DM; null if the operation introduces nobody (spec 11.5). */
   readonly introductionPeer: string | null
+}
+
+/** Thrown by a commit that had no effect, because the change would now have another price or has been made meanwhile. */
+export class PriceChanged extends Error {
+  override name = 'PriceChanged'
 }
 
 /** The reservation of one attempt. */
@@ -45,7 +50,7 @@ export interface Charging {
    *
    * `commit` is the owner's own transaction. It records the operation, and it fails past the deadline or behind a fence
    * (`Operations.commit`, or the owner's own function). Its errors are thrown here. Before a definite error (`isDefinite`,
-   * or `NotCommitted`) is thrown, the cost is released. After any other error, the resolver finds out what happened.
+   * or `PriceChanged`) is thrown, the cost is released. After any other error, the resolver finds out what happened.
    *
    * @throws ServiceError of `reserve`: `introduction_limit_reached`, `hard_limit_reached`, `budget_exhausted`,
    * `unavailable`.
@@ -143,7 +148,7 @@ export function createCharging({ owner, bus, logger, fences, holdMs = RESERVATIO
     } catch (error) {
       charges.add({ owner, step: 'not_committed' })
       // An operation that was already settled stays settled, even if this attempt fails.
-      if (!settled && (isDefinite(error) || error instanceof NotCommitted))
+      if (!settled && (isDefinite(error) || error instanceof PriceChanged))
         await leave(() => abandon(reservation, context))
       throw error
     }

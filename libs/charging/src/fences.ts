@@ -21,8 +21,3 @@ export interface Fences {
    */
   fence(items: readonly Reservation[]): Promise<readonly (boolean | undefined)[]>
 }
-
-/** Thrown by a commit that left nothing behind and wants its charge released, if no definite ServiceError fits. */
-export class NotCommitted extends Error {
-  override name = 'NotCommitted'
-}

@@ -1,22 +1,23 @@
 /** Records an owner's operations in its own database. Messages need no record, because messaging.ids has one. */
-import { createBatcher } from '@svc/batching/batcher.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
-import { type Database, isLockTimeout, retryOnConflict, type Sql, type Tx } from '@svc/postgres/database.ts'
+import type { Database, Sql, Tx } from '@svc/postgres/database.ts'
+import { retryOnConflict } from '@svc/postgres/errors.ts'
 import type { PendingQuery, Row } from 'postgres'
 import type { Fences, Reservation } from './fences.ts'
 
 interface OperationsOptions {
   database: Database
-  /** The owner's schema, which has the SQL of `copy-sql.ts`. */
+  /** The owner's schema, which has the table `operations`. */
   schema: string
 }
 
 export interface Operations extends Fences {
   /**
-   * Records the operation in the owner's transaction. If this throws, the transaction cannot commit.
+   * Records the operation in the owner's transaction. Locks the operation until the transaction ends.
    *
    * @returns `duplicate` if another attempt has committed the operation. Then the transaction must not do the work again.
-   * @throws ServiceError `unavailable` past the deadline, or if the attempt was given up.
+   * @throws ServiceError `unavailable` past the deadline, or if the attempt was given up. Then the transaction must not do the
+   *   work either.
    */
   commit(tx: Tx, reservation: Reservation): Promise<'committed' | 'duplicate'>
   /** At most `limit` committed operations whose deadline passed at least `ageMs` ago. */
@@ -27,44 +28,47 @@ export interface Operations extends Fences {
   removeFences(ageMs: number, limit: number): Promise<number>
 }
 
-const REFUSED = 'CHG01'
-/** Calls that fence one operation each. While such a call waits for a lock, it may hold a pool connection for a second. */
-const MAX_FENCED_ALONE = 2
-
+/**
+ * One row for each operation, written by the attempt that committed or by a fence. A commit waits for the lock of the
+ * operation, so it sees every earlier fence. A fence does not wait: without the lock it knows nothing about that operation.
+ */
 export function createOperations({ database, schema }: OperationsOptions): Operations {
-  const commitOperation = `${schema}.commit_operation`
-  const fenceOperations = `${schema}.fence_operations`
   const table = `${schema}.operations`
-  const fenceAlone = createBatcher<Reservation, boolean | undefined>({
-    maxItems: 1,
-    concurrency: MAX_FENCED_ALONE,
-    run: (items) =>
-      fenceTogether(items).catch((error: unknown) => {
-        if (!isLockTimeout(error)) throw error
-        return [undefined]
-      }),
-  })
-
   return {
     async commit(tx, { operation, deadlineMs }) {
-      try {
-        const [row] = await tx<{ outcome: 'committed' | 'duplicate' }[]>`
-          /* charging.commit */ select ${tx(commitOperation)}(${operation}, ${deadlineMs}) as outcome`
-        if (row === undefined) throw new Error('commit_operation returned no row')
-        return row.outcome
-      } catch (error) {
-        throw sqlStateOf(error) === REFUSED ? new ServiceError('unavailable', { cause: error }) : error
-      }
+      const written = await tx`
+        /* charging.commit */ insert into ${tx(table)} as o (id, committed, deadline_ms)
+        select ${operation}, true, ${deadlineMs}::bigint from pg_advisory_xact_lock(hashtextextended(${operation}, 0))
+        where ${deadlineMs}::bigint >= extract(epoch from clock_timestamp()) * 1000
+        on conflict (id) do update set committed = true, deadline_ms = excluded.deadline_ms
+        where not o.committed and o.deadline_ms < excluded.deadline_ms`
+      if (written.count === 1) return 'committed'
+      const earlier = await tx`
+        /* charging.find-committed */ select from ${tx(table)} where id = ${operation} and committed`
+      if (earlier.count === 1) return 'duplicate'
+      const cause = new Error('the attempt was given up, or is past its deadline')
+      throw new ServiceError('unavailable', { cause })
     },
     async fence(items) {
       if (items.length === 0) return []
-      try {
-        return await fenceTogether(items)
-      } catch (error) {
-        if (!isLockTimeout(error)) throw error
-        // One stalled commit must not delay the answers for the other operations.
-        return items.length === 1 ? [undefined] : Promise.all(items.map(fenceAlone))
-      }
+      const rows = await retryOnConflict(() =>
+        database.run(
+          (sql) => sql<{ operation: string; committed: boolean }[]>`
+            /* charging.fence */ with free as materialized (
+              select u.id, u.deadline_ms
+              from unnest(
+                ${items.map((item) => item.operation)}::text[], ${items.map((item) => item.deadlineMs)}::bigint[]
+              ) u (id, deadline_ms)
+              where pg_try_advisory_xact_lock(hashtextextended(u.id, 0))
+            )
+            insert into ${sql(table)} as o (id, committed, deadline_ms) select id, false, deadline_ms from free
+            on conflict (id) do update
+            set deadline_ms = case when o.committed then o.deadline_ms else greatest(o.deadline_ms, excluded.deadline_ms) end
+            returning o.id as operation, o.committed`,
+        ),
+      )
+      const committed = new Map(rows.map((row) => [row.operation, row.committed]))
+      return items.map(({ operation }) => committed.get(operation))
     },
     async listCommitted(ageMs, limit) {
       const rows = await database.run(
@@ -92,31 +96,9 @@ export function createOperations({ database, schema }: OperationsOptions): Opera
       return removed.count
     },
   }
-
-  async function fenceTogether(items: readonly Reservation[]): Promise<boolean[]> {
-    const rows = await retryOnConflict(() =>
-      database.run(
-        (sql) => sql<{ operation: string; committed: boolean }[]>`
-          /* charging.fence */ select f.operation, f.committed from ${sql(fenceOperations)}(
-            ${items.map((item) => item.operation)}::text[],
-            ${items.map((item) => item.deadlineMs)}::bigint[]
-          ) f`,
-      ),
-    )
-    const committed = new Map(rows.map((row) => [row.operation, row.committed]))
-    return items.map(({ operation }) => {
-      const answer = committed.get(operation)
-      if (answer === undefined) throw new Error('fence_operations must return one row for each item')
-      return answer
-    })
-  }
 }
 
 /** Epoch milliseconds by the clock that deadlines are compared with. */
 function olderThan(sql: Sql, ageMs: number): PendingQuery<Row[]> {
   return sql`(extract(epoch from statement_timestamp()) * 1000 - ${ageMs}::bigint)::bigint`
-}
-
-function sqlStateOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined
 }

@@ -77,53 +77,68 @@ interface Outgoing extends Waiting {
   line: string
 }
 
-export function createBus({ connection, inboxPrefix }: Nats): Bus & Disposable {
-  const inbox = openInbox(inboxPrefix)
-  /** By reply subject. */
-  const rounds = new Map<string, Round>()
-  const lanes = new Map<string, Batcher<Outgoing, void>>()
-  const outflow = outflowOf(connection)
-  let inFlight = 0
+export function createBus(nats: Nats): Bus & Disposable {
+  return new NatsBus(nats)
+}
 
-  const subscription = connection.subscribe(inbox.pattern, { callback: (_error, message) => receive(message) })
-  let sweep: NodeJS.Timeout | undefined
-  const waitingLevel = callsWaiting.read(() => [[{}, inFlight]])
+class NatsBus implements Bus, Disposable {
+  readonly #connection: Nats['connection']
+  readonly #inbox: ReturnType<typeof openInbox>
+  readonly #outflow: ReturnType<typeof outflowOf>
+  /** Messages under way, by reply subject. */
+  readonly #rounds = new Map<string, Round>()
+  /** By subject. */
+  readonly #batchers = new Map<string, Batcher<Outgoing, void>>()
+  readonly #running = new DisposableStack()
+  #inFlight = 0
+  #sweep: NodeJS.Timeout | undefined
 
-  return {
-    get inFlight() {
-      return inFlight
-    },
-    async call(call, request, context) {
-      const line = await ask(call, request, context)
-      if (line.kind !== 'json' || !call.isReply(line.reply) || !call.isAnswerTo(request, line.reply))
-        throw contractBreach(call.subject)
-      return line.reply
-    },
-    async callText(call, request, context) {
-      const line = await ask(call, request, context)
-      if (line.kind !== 'text') throw contractBreach(call.subject)
-      const { meta, text } = line.reply
-      if (!call.isReply(meta) || !call.isAnswerTo(request, meta)) throw contractBreach(call.subject)
-      return { meta, text }
-    },
-    [Symbol.dispose]() {
-      clearInterval(sweep)
-      sweep = undefined
-      waitingLevel[Symbol.dispose]()
-      subscription.unsubscribe()
-    },
+  constructor({ connection, inboxPrefix }: Nats) {
+    this.#connection = connection
+    this.#inbox = openInbox(inboxPrefix)
+    this.#outflow = outflowOf(connection)
+    const callback = (_error: unknown, message: Msg): void => this.#receive(message)
+    this.#running.adopt(connection.subscribe(this.#inbox.pattern, { callback }), (calls) => calls.unsubscribe())
+    this.#running.use(callsWaiting.read(() => [[{}, this.#inFlight]]))
   }
 
-  function ask(call: AnyCall, request: unknown, context: CallContext): Promise<ReplyLine> {
+  get inFlight(): number {
+    return this.#inFlight
+  }
+
+  async call<Q, R>(call: Call<Q, R>, request: Q, context: CallContext): Promise<R> {
+    const line = await this.#ask(call, request, context)
+    if (line.kind !== 'json' || !call.isReply(line.reply) || !call.isAnswerTo(request, line.reply))
+      throw contractBreach(call.subject)
+    return line.reply
+  }
+
+  async callText<Q, M>(call: TextCall<Q, M>, request: Q, context: CallContext): Promise<TextReply<M>> {
+    const line = await this.#ask(call, request, context)
+    if (line.kind !== 'text') throw contractBreach(call.subject)
+    const { meta, text } = line.reply
+    if (!call.isReply(meta) || !call.isAnswerTo(request, meta)) throw contractBreach(call.subject)
+    return { meta, text }
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#sweep)
+    this.#sweep = undefined
+    this.#running[Symbol.dispose]()
+  }
+
+  #ask(call: AnyCall, request: unknown, context: CallContext): Promise<ReplyLine> {
     const name = call.name ?? call.subject
-    if (!isSampled(context.traceparent)) return measured(name, call.subject, request, context)
+    if (!isSampled(context.traceparent)) return this.#askMeasured(name, call.subject, request, context)
     const options = { kind: 'client', parent: context.traceparent } as const
-    return inSpan(name, options, (traceparent) => measured(name, call.subject, request, { ...context, traceparent }))
+    return inSpan(name, options, (traceparent) =>
+      this.#askMeasured(name, call.subject, request, { ...context, traceparent }),
+    )
   }
 
-  function measured(name: string, subject: string, request: unknown, context: CallContext): Promise<ReplyLine> {
+  #askMeasured(name: string, subject: string, request: unknown, context: CallContext): Promise<ReplyLine> {
     const beganMs = performance.now()
-    return send(subject, name, request, context).then(
+    return this.#enqueueCall(subject, name, request, context).then(
       (line) => {
         calls.add({ call: name, outcome: 'ok' })
         callSeconds.observe({ call: name }, (performance.now() - beganMs) / 1_000)
@@ -137,60 +152,60 @@ export function createBus({ connection, inboxPrefix }: Nats): Bus & Disposable {
     )
   }
 
-  function send(subject: string, name: string, request: unknown, context: CallContext): Promise<ReplyLine> {
-    if (inFlight >= MAX_IN_FLIGHT || outflow.isFull || context.deadlineMs <= Date.now())
+  #enqueueCall(subject: string, name: string, request: unknown, context: CallContext): Promise<ReplyLine> {
+    if (this.#inFlight >= MAX_IN_FLIGHT || this.#outflow.isFull || context.deadlineMs <= Date.now())
       return Promise.reject(new ServiceError('unavailable'))
-    inFlight += 1
+    this.#inFlight += 1
     return new Promise<ReplyLine>((resolve, reject) => {
       const outgoing = { line: encodeRequest(request, context), resolve, reject, deadlineMs: context.deadlineMs }
-      laneOf(subject, name)(outgoing).catch(reject)
+      this.#batcherOf(subject, name)(outgoing).catch(reject)
     }).finally(() => {
-      inFlight -= 1
+      this.#inFlight -= 1
     })
   }
 
-  function laneOf(subject: string, name: string): Batcher<Outgoing, void> {
-    let lane = lanes.get(subject)
-    if (lane === undefined) {
-      lane = createBatcher<Outgoing, void>({
+  #batcherOf(subject: string, name: string): Batcher<Outgoing, void> {
+    let batcher = this.#batchers.get(subject)
+    if (batcher === undefined) {
+      batcher = createBatcher<Outgoing, void>({
         turn: 'loop',
         concurrency: ROUNDS_PER_SUBJECT,
         maxWaiting: MAX_IN_FLIGHT,
         run: async (items) => {
-          await Promise.all(groupBySize(items).map((group) => leave(subject, name, group)))
+          await Promise.all(groupBySize(items).map((group) => this.#sendMessage(subject, name, group)))
           return items.map(() => undefined)
         },
       })
-      lanes.set(subject, lane)
+      this.#batchers.set(subject, batcher)
     }
-    return lane
+    return batcher
   }
 
   /** Sends one message. Settles when the first answer has come, or the message is given up. */
-  function leave(subject: string, name: string, items: Outgoing[]): Promise<void> {
+  #sendMessage(subject: string, name: string, items: Outgoing[]): Promise<void> {
     callMessages.add({ call: name })
-    const reply = inbox.replyFrom(calleeOf(subject))
+    const reply = this.#inbox.replyFrom(calleeOf(subject))
     return new Promise((release) => {
       const waiting = new Map(items.map((item, index) => [index, item]))
-      rounds.set(reply, { waiting, sentMs: Date.now(), release })
-      sweep ??= setInterval(expire, SWEEP_INTERVAL_MS).unref()
+      this.#rounds.set(reply, { waiting, sentMs: Date.now(), release })
+      this.#sweep ??= setInterval(() => this.#expireCalls(), SWEEP_INTERVAL_MS).unref()
       try {
-        if (connection.isClosed()) throw new Error('the connection to NATS is closed')
+        if (this.#connection.isClosed()) throw new Error('the connection to NATS is closed')
         const text = items.map((item) => item.line).join('\n')
-        outflow.add(text.length)
-        connection.publish(subject, text, { reply })
+        this.#outflow.add(text.length)
+        this.#connection.publish(subject, text, { reply })
       } catch (error) {
-        failRound(reply, new ServiceError('unavailable', { cause: error }))
+        this.#failRound(reply, new ServiceError('unavailable', { cause: error }))
       }
     })
   }
 
-  function receive(message: Msg): void {
-    const round = rounds.get(message.subject)
+  #receive(message: Msg): void {
+    const round = this.#rounds.get(message.subject)
     if (round === undefined) return
     round.release()
     if (message.headers?.code === 503) {
-      failRound(message.subject, new ServiceError('unavailable', { cause: new Error('no responders') }))
+      this.#failRound(message.subject, new ServiceError('unavailable', { cause: new Error('no responders') }))
       return
     }
     for (const text of message.string().split('\n')) {
@@ -202,24 +217,24 @@ export function createBus({ connection, inboxPrefix }: Nats): Bus & Disposable {
         if (line.kind === 'error') waiting.reject(line.error)
         else waiting.resolve(line)
       } catch (error) {
-        failRound(message.subject, new ServiceError('internal', { cause: error }))
+        this.#failRound(message.subject, new ServiceError('internal', { cause: error }))
         return
       }
     }
-    if (round.waiting.size === 0) rounds.delete(message.subject)
+    if (round.waiting.size === 0) this.#rounds.delete(message.subject)
   }
 
-  function failRound(reply: string, error: ServiceError): void {
-    const round = rounds.get(reply)
+  #failRound(reply: string, error: ServiceError): void {
+    const round = this.#rounds.get(reply)
     if (round === undefined) return
-    rounds.delete(reply)
+    this.#rounds.delete(reply)
     round.release()
     for (const waiting of round.waiting.values()) waiting.reject(error)
   }
 
-  function expire(): void {
+  #expireCalls(): void {
     const now = Date.now()
-    for (const [reply, round] of rounds) {
+    for (const [reply, round] of this.#rounds) {
       if (now - round.sentMs >= SLOW_ROUND_MS) round.release()
       for (const [index, waiting] of round.waiting) {
         if (waiting.deadlineMs > now) continue
@@ -227,12 +242,12 @@ export function createBus({ connection, inboxPrefix }: Nats): Bus & Disposable {
         waiting.reject(new ServiceError('unavailable', { cause: new Error('no answer in time') }))
       }
       if (round.waiting.size > 0) continue
-      rounds.delete(reply)
+      this.#rounds.delete(reply)
       round.release() // no later sweep finds it
     }
-    if (rounds.size > 0) return
-    clearInterval(sweep)
-    sweep = undefined
+    if (this.#rounds.size > 0) return
+    clearInterval(this.#sweep)
+    this.#sweep = undefined
   }
 }
 

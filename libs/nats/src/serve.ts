@@ -1,4 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Batcher, createBatcher } from '@svc/batching/batcher.ts'
+import { FairQueue } from '@svc/batching/fair-queue.ts'
 import type { Call, CallContext, TextCall, TextReply } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
@@ -10,7 +12,6 @@ import type { Nats } from './connect.ts'
 import type { ProcessStats } from './process-stats.ts'
 import { answeringOnlyInboxes } from './stray-calls.ts'
 import { decodeRequest, encodeError, encodeReply, encodeTextReply } from './wire/frames.ts'
-import type { Lane } from './wire/lane.ts'
 import { outflowOf } from './wire/outflow.ts'
 
 /** One call that a service answers, ready to be registered. */
@@ -20,19 +21,27 @@ export interface Endpoint {
   readonly name: string
   /** @returns the reply line for the item at `index`. */
   readonly answer: (index: number, request: unknown, context: CallContext) => Promise<string>
-  readonly lane?: Lane | undefined
+  /** Where items wait for their turn. Without it they begin at once. */
+  readonly queue?: FairQueue | undefined
 }
 
-/** @param lane the queue where items wait their turn; past its bound they are `unavailable`. Without it they begin at once. */
+interface StrangersLimits {
+  /** The most concurrent items, e.g. so that they do not take all connections to a database. */
+  readonly atOnce: number
+  /** The most items that wait; past it an item is `unavailable`. */
+  readonly maxWaiting: number
+}
+
+/** @param strangers limits a call that strangers can trigger, so that it does not delay the other calls of the process. */
 export function handle<Q, R>(
   call: Call<Q, R>,
   handler: (request: Q, context: CallContext) => Promise<R>,
-  lane?: Lane,
+  strangers?: StrangersLimits,
 ): Endpoint {
   return {
     subject: call.subject,
     name: call.name ?? call.subject,
-    lane,
+    queue: strangers && new FairQueue(strangers),
     answer: async (index, request, context) => {
       if (!call.isRequest(request)) throw requestBreach(call.subject)
       return encodeReply(index, await handler(request, context))
@@ -105,38 +114,23 @@ const MAX_MESSAGE_CHARACTERS = 256 * 1024
  * @throws Error if the user may not listen to one of the subjects, because a service that reports ready must answer.
  */
 export async function serve(options: ServeOptions): Promise<Serving> {
-  const { logger, name } = options
-  const { connection } = options.nats
-  const maxInFlight = options.maxInFlight ?? DEFAULT_MAX_IN_FLIGHT
-  const idle: (() => void)[] = []
-  let inFlight = 0
-  const total = { calls: 0, failed: 0, seconds: 0 }
-  const { stats = (): ProcessStats => ({ ...total, working: inFlight }) } = options
-  const outflow = outflowOf(connection)
-  const working = servedWorking.read(() => [[{}, inFlight]])
-
-  const service = await answeringOnlyInboxes(connection, name, logger).services.add({
+  const { nats, name, version, logger, endpoints } = options
+  const answering = new Answering(options)
+  const service = await answeringOnlyInboxes(nats.connection, name, logger).services.add({
     name,
-    version: options.version,
+    version,
     queue: name,
-    statsHandler: async () => stats(),
+    statsHandler: async () => options.stats?.() ?? answering.stats(),
   })
-  for (const endpoint of options.endpoints) {
+  for (const endpoint of endpoints) {
     service.addEndpoint(endpoint.subject.replaceAll('.', '-'), {
       subject: endpoint.subject,
-      handler: (error, message) => {
-        const { subject } = endpoint
-        if (error !== null) logger.error({ err: error, subject }, 'subscription failed')
-        else
-          answerAll(endpoint, message).catch((lost) =>
-            logger.error({ err: lost, subject }, 'answers could not be sent'),
-          )
-      },
+      handler: (error, message) => answering.answerMessage(endpoint, error, message),
     })
   }
 
   // After the flush the server has the subscriptions, so a service that reports ready can be called.
-  await connection.flush()
+  await nats.connection.flush()
   let draining = false
   const failed = service.stopped.then((cause) =>
     // Once a drain has begun, a stop is not a failure.
@@ -145,72 +139,122 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       : new Error(`NATS does not let ${name} listen to all of its subjects`, { cause }),
   )
   if (service.isStopped) {
-    working[Symbol.dispose]()
+    answering[Symbol.dispose]()
     throw await failed
   }
 
   return {
     failed,
     get inFlight() {
-      return inFlight
+      return answering.inFlight
     },
     async drain() {
       draining = true
       await service.stop()
-      if (inFlight > 0) await new Promise<void>((resolve) => idle.push(resolve))
-      working[Symbol.dispose]()
+      await answering.untilIdle()
+      answering[Symbol.dispose]()
     },
   }
+}
 
-  async function answerAll(endpoint: Endpoint, message: ServiceMsg): Promise<void> {
-    const respond = createResponder(connection, message.reply ?? '')
-    const lines = message.string().split('\n')
-    await Promise.all(lines.map(async (line, index) => respond(await answerOne(endpoint, line, index))))
+/** Answers the items of messages, and counts them. */
+class Answering implements Disposable {
+  readonly #connection: NatsConnection
+  readonly #logger: Logger
+  readonly #maxInFlight: number
+  readonly #outflow: ReturnType<typeof outflowOf>
+  readonly #working: Disposable
+  readonly #total = { calls: 0, failed: 0, seconds: 0 }
+  #inFlight = 0
+  #onIdle: (() => void)[] = []
+
+  constructor({ nats, logger, maxInFlight = DEFAULT_MAX_IN_FLIGHT }: ServeOptions) {
+    this.#connection = nats.connection
+    this.#logger = logger
+    this.#maxInFlight = maxInFlight
+    this.#outflow = outflowOf(nats.connection)
+    this.#working = servedWorking.read(() => [[{}, this.#inFlight]])
   }
 
-  async function answerOne(endpoint: Endpoint, line: string, index: number): Promise<string> {
+  get inFlight(): number {
+    return this.#inFlight
+  }
+
+  stats(): ProcessStats {
+    return { ...this.#total, working: this.#inFlight }
+  }
+
+  async untilIdle(): Promise<void> {
+    if (this.#inFlight > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve))
+  }
+
+  answerMessage(endpoint: Endpoint, failure: Error | null, message: ServiceMsg): void {
+    const { subject } = endpoint
+    if (failure !== null) {
+      this.#logger.error({ err: failure, subject }, 'subscription failed')
+      return
+    }
+    this.#answerItems(endpoint, message).catch((lost) =>
+      this.#logger.error({ err: lost, subject }, 'answers could not be sent'),
+    )
+  }
+
+  [Symbol.dispose](): void {
+    this.#working[Symbol.dispose]()
+  }
+
+  async #answerItems(endpoint: Endpoint, message: ServiceMsg): Promise<void> {
+    const respond = createResponder(this.#connection, message.reply ?? '')
+    const lines = message.string().split('\n')
+    await Promise.all(lines.map(async (line, index) => respond(await this.#answerItem(endpoint, line, index))))
+  }
+
+  async #answerItem(endpoint: Endpoint, line: string, index: number): Promise<string> {
     const call = endpoint.name
-    if (inFlight >= maxInFlight || outflow.isFull || endpoint.lane?.isFull === true) {
+    if (this.#inFlight >= this.#maxInFlight || this.#outflow.isFull || endpoint.queue?.isFull === true) {
       served.add({ call, outcome: 'unavailable' })
       return encodeError(index, new ServiceError('unavailable'))
     }
-    inFlight += 1
+    this.#inFlight += 1
     const beganMs = performance.now()
     let outcome = 'ok'
     let requestId: string | undefined
     try {
       const { request, context } = decodeRequest(line)
       requestId = requestIdOf(context.traceparent)
-      if (endpoint.lane === undefined) return await answerInTime(endpoint, index, request, context)
-      return await endpoint.lane.run(() => answerInTime(endpoint, index, request, context))
+      if (endpoint.queue === undefined) return await this.#answerInTime(endpoint, index, request, context)
+      return await endpoint.queue.runInTurn({ key: call }, async () => {
+        await nextTurn() // other work runs between two of these
+        return this.#answerInTime(endpoint, index, request, context)
+      })
     } catch (error) {
-      const known = asServiceError(error, endpoint.subject, requestId)
+      const known = this.#asServiceError(error, endpoint.subject, requestId)
       outcome = known.code
       return encodeError(index, known)
     } finally {
       served.add({ call, outcome })
       const seconds = (performance.now() - beganMs) / 1_000
       servedSeconds.observe({ call }, seconds)
-      total.calls += 1
-      total.seconds += seconds
-      if (outcome === 'internal' || outcome === 'unavailable') total.failed += 1
-      inFlight -= 1
-      if (inFlight === 0) for (const resolve of idle.splice(0)) resolve()
+      this.#total.calls += 1
+      this.#total.seconds += seconds
+      if (outcome === 'internal' || outcome === 'unavailable') this.#total.failed += 1
+      this.#inFlight -= 1
+      if (this.#inFlight === 0) for (const resolve of this.#onIdle.splice(0)) resolve()
     }
   }
 
-  function answerInTime(endpoint: Endpoint, index: number, request: unknown, context: CallContext): Promise<string> {
+  #answerInTime(endpoint: Endpoint, index: number, request: unknown, context: CallContext): Promise<string> {
     if (context.deadlineMs - Date.now() < MIN_TIME_LEFT_MS) throw new ServiceError('unavailable')
     if (!isSampled(context.traceparent)) return endpoint.answer(index, request, context)
     const options = { kind: 'server', parent: context.traceparent } as const
     return inSpan(endpoint.name, options, (traceparent) => endpoint.answer(index, request, { ...context, traceparent }))
   }
 
-  function asServiceError(error: unknown, subject: string, requestId: string | undefined): ServiceError {
+  #asServiceError(error: unknown, subject: string, requestId: string | undefined): ServiceError {
     const known = error instanceof ServiceError ? error : new ServiceError('internal', { cause: error })
-    if (known.code === 'internal') logger.error({ err: known, subject, request_id: requestId }, 'call failed')
+    if (known.code === 'internal') this.#logger.error({ err: known, subject, request_id: requestId }, 'call failed')
     else if (known.code === 'unavailable')
-      logger.warn({ err: known.cause, subject, request_id: requestId }, 'call unavailable')
+      this.#logger.warn({ err: known.cause, subject, request_id: requestId }, 'call unavailable')
     return known
   }
 }

@@ -1,13 +1,12 @@
+import { FairQueue } from '@svc/batching/fair-queue.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
-import { sayOnce } from '@svc/telemetry/problem-log.ts'
-import { TlsError } from '@svc/tls/failure.ts'
 import postgres from 'postgres'
-import { driverOptions, greetingOf, type PostgresServer, parseServer } from './connection/server.ts'
+import { driverOptions, greetingOf, parseServer } from './connection/server.ts'
 import { SESSION_SETTINGS, STATEMENT_TIMEOUT_MS, timeouts } from './connection/session.ts'
 import { createSockets } from './connection/sockets.ts'
 import { watchStatements } from './connection/statements.ts'
-import { createTurns } from './connection/turns.ts'
+import { isConflict, isLockTimeout, MAX_ATTEMPTS, serviceErrors } from './errors.ts'
 
 export type Sql = postgres.Sql
 /** A connection inside a transaction. */
@@ -101,7 +100,8 @@ export function openDatabase(options: DatabaseOptions): Database {
   const asServiceError = serviceErrors(server, options.logger)
   const clientDeadlineMs = statementTimeoutMs + QUERY_GRACE_MS
   const endHalfOpen = (): void => sockets.endSilent(clientDeadlineMs - TIMER_MS)
-  const inTurn = createTurns(Math.ceil(poolSize * TRANSACTION_SHARE))
+  // More than one transaction for a row would only wait for its lock, and take connections that others need.
+  const transactions = new FairQueue({ atOnce: Math.ceil(poolSize * TRANSACTION_SHARE), oneOfKey: true })
   let underWay = 0
   const onSettled = (): void => {
     underWay -= 1
@@ -126,6 +126,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     sql,
     run,
     async transaction<T>(work: (tx: Tx) => Promise<T>, lock?: string): Promise<T> {
+      const turn = { key: lock ?? Symbol('no lock') }
       const giveUpMs = performance.now() + statementTimeoutMs
       const begin = (): Promise<T> => {
         if (performance.now() > giveUpMs) throw new ServiceError('unavailable', { cause: new Error(TOO_MANY) })
@@ -137,10 +138,10 @@ export function openDatabase(options: DatabaseOptions): Database {
       }
       for (let attempt = 1; ; ) {
         try {
-          return await within(clientDeadlineMs * 2, () => inTurn(begin, lock))
+          return await within(clientDeadlineMs * 2, () => transactions.runInTurn(turn, begin))
         } catch (error) {
           if (isLockTimeout(error) && performance.now() < giveUpMs) continue
-          if (attempt >= MAX_ATTEMPTS || !RETRIED.has(sqlStateOf(error))) throw asServiceError(error)
+          if (attempt >= MAX_ATTEMPTS || !isConflict(error)) throw asServiceError(error)
           attempt += 1
         }
       }
@@ -153,25 +154,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   }
 }
 
-/** Retries `work` after a deadlock or a serialization failure (40P01, 40001). The failed transaction had no effect. */
-export async function retryOnConflict<T>(work: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await work()
-    } catch (error) {
-      if (attempt >= MAX_ATTEMPTS || !RETRIED.has(sqlStateOf(unwrap(error)))) throw error
-    }
-  }
-}
-
-/** Whether a statement failed because it did not get a lock within its `lock_timeout`. It had no effect. */
-export function isLockTimeout(error: unknown): boolean {
-  return sqlStateOf(unwrap(error)) === LOCK_NOT_AVAILABLE
-}
-
 const TOO_MANY = 'other transactions kept their connections for too long'
-const MAX_ATTEMPTS = 5
-const RETRIED = new Set(['40P01', '40001'])
 
 /**
  * Cursors and counts are bigint in SQL and stay far below 2^53.
@@ -186,71 +169,6 @@ const BIGINT_AS_NUMBER = {
     if (!Number.isSafeInteger(value)) throw new RangeError('a bigint beyond 2^53')
     return value
   },
-}
-
-/** SQLSTATE classes of a database that is unavailable: 08 connection, 53 resources, 57 operator intervention, 58 system. */
-const UNAVAILABLE_CLASSES = new Set(['08', '53', '57', '58'])
-const LOCK_NOT_AVAILABLE = '55P03'
-const UNAVAILABLE_CODES = new Set([
-  '25006', // a standby, after a failover
-  'TARGET_SESSION_ATTRS', // the same, noticed by the driver before it sent anything
-  LOCK_NOT_AVAILABLE,
-  'CONNECTION_CLOSED',
-  'CONNECTION_DESTROYED',
-  'CONNECTION_ENDED',
-  'CONNECT_TIMEOUT',
-  'EAI_AGAIN',
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOTFOUND',
-  'EPIPE',
-  'ENOENT',
-  'ETIMEDOUT',
-  'QUERY_TIMEOUT',
-])
-
-/** Translates errors of the driver for callers. Also logs a TLS failure, once a minute, because no retry can fix it. */
-function serviceErrors({ asTlsError }: PostgresServer, logger: Logger): (error: unknown) => unknown {
-  const logProblem = sayOnce((problem) => logger.error(problem))
-  return (error) => {
-    const cause = asTlsError(error)
-    if (cause instanceof TlsError) {
-      logProblem(cause.message)
-      return new ServiceError('unavailable', { cause })
-    }
-    const code = sqlStateOf(error)
-    const lost =
-      endsConnection(error) ||
-      isStorageError(error) ||
-      UNAVAILABLE_CODES.has(code) ||
-      (code.length === 5 && UNAVAILABLE_CLASSES.has(code.slice(0, 2)))
-    return lost || RETRIED.has(code) ? new ServiceError('unavailable', { cause: error }) : error
-  }
-}
-
-/**
- * An error of this severity ends the connection, and its SQLSTATE may be any: 55000 for a database that takes no connections,
- * 3D000 for one that was renamed, 28P01 for a wrong password.
- */
-function endsConnection(error: unknown): boolean {
-  const severity = error instanceof postgres.PostgresError ? error.severity : undefined
-  return severity === 'FATAL' || severity === 'PANIC'
-}
-
-/** A file cannot grow or be read, for a reason without an SQLSTATE. Postgres then reports XX000 and its own source file. */
-function isStorageError(error: unknown): boolean {
-  return error instanceof postgres.PostgresError && error.code === 'XX000' && error.file === 'md.c'
-}
-
-function unwrap(error: unknown): unknown {
-  return error instanceof ServiceError ? error.cause : error
-}
-
-export function sqlStateOf(error: unknown): string {
-  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
-  return typeof code === 'string' ? code : ''
 }
 
 interface Deadline {

@@ -3,7 +3,8 @@ import { createLogger } from '@svc/telemetry/logger.ts'
 import { createTestDatabase, type TestDatabase } from '@svc/test/support/engines/database.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type DatabaseOptions, openDatabase, retryOnConflict, type Tx } from '../src/database.ts'
+import { type DatabaseOptions, openDatabase, type Tx } from '../src/database.ts'
+import { retryOnConflict } from '../src/errors.ts'
 
 const logger = createLogger('test', 'silent')
 

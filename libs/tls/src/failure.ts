@@ -17,7 +17,7 @@ type TlsFailure = 'wrong host' | 'expired' | 'not yet valid' | 'unknown authorit
 
 /** @returns undefined if the error is not a TLS failure. */
 export function tlsFailureOf(error: unknown): TlsFailure | undefined {
-  const code = codeOf(error)
+  const code = errorCodeOf(error)
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'wrong host'
   if (code === 'CERT_HAS_EXPIRED') return 'expired'
   if (code === 'CERT_NOT_YET_VALID') return 'not yet valid'
@@ -41,7 +41,7 @@ export function explainTlsFailure(
     case 'not yet valid':
       return `The certificate of ${name} is not valid yet: compare its first day with the clocks of both machines.`
     case 'unknown authority':
-      return `The certificate of ${name} is from an authority that this process does not trust (${codeOf(error)}): name the file of the authority in ${authorities} and start again.`
+      return `The certificate of ${name} is from an authority that this process does not trust (${errorCodeOf(error)}): name the file of the authority in ${authorities} and start again.`
     case 'other':
       return `TLS with ${name} fails: ${error.message}.`
   }
@@ -63,7 +63,8 @@ const UNKNOWN_AUTHORITY = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ])
 
-function codeOf(error: unknown): string {
+/** The code of Node, OpenSSL or an HTTP client; empty if there is none. */
+export function errorCodeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 }
 

@@ -1,4 +1,4 @@
-import { isLockTimeout } from '@svc/postgres/database.ts'
+import { isLockTimeout } from '@svc/postgres/errors.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Allowances } from '../src/domain/allowances.ts'

@@ -3,35 +3,21 @@ import type { CallContext } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Bus } from '@svc/nats/bus.ts'
 import type { Operation, RawInput, Work } from './api/operation.ts'
-import {
-  admit,
-  type Credentials,
-  checkSignature,
-  checkTimestamp,
-  getKeyOfBody,
-  getSignerKey,
-  readCredentials,
-} from './auth/checks.ts'
-import type { Directory } from './auth/directory.ts'
-import { missingSignature } from './auth/faults.ts'
+import { admit } from './auth/checks.ts'
 import { createStrangers } from './auth/strangers.ts'
-import type { Verifier } from './auth/verifier.ts'
+import { type VerifyDeps, verifySigner } from './auth/verify-signer.ts'
 import type { Answer } from './http/answer.ts'
 import { type Bodies, isLarge, type RequestBody } from './http/body.ts'
 import type { Clients } from './http/connections/client.ts'
 import { MAX_HEADERS } from './http/connections/connections.ts'
 import { isRepeated } from './http/headers.ts'
-import { createBulkTurns, LARGE_BODIES } from './http/load/bulk-turns.ts'
+import { BulkTurns, LARGE_BODIES } from './http/load/bulk-turns.ts'
 import { kindOf, type Load, type Slot } from './http/load/load.ts'
 import type { RequestTurns } from './http/load/request-turns.ts'
 import type { RateLimiter } from './rates/rate-limit.ts'
 
-interface PipelineDeps {
+interface PipelineDeps extends VerifyDeps {
   readonly bus: Bus
-  readonly directory: Directory
-  readonly verifier: Verifier
-  /** The public authority, which is the second line of the signed string. */
-  readonly authority: string
   /** Counts all requests. */
   readonly limiter: RateLimiter
   /** Counts challenges and registrations, in addition to `limiter`. */
@@ -48,11 +34,6 @@ interface Incoming {
   readonly traceparent: string
   readonly operation: Operation
   readonly params: Readonly<Record<string, string>>
-}
-
-interface VerifyInput extends Pick<Incoming, 'raw' | 'operation'> {
-  readonly input: RawInput
-  readonly context: CallContext
 }
 
 /** Where a request comes from, before its signature is verified. */
@@ -85,74 +66,92 @@ const DEADLINE_MS = 4_500
 const ANONYMOUS = Promise.resolve()
 
 /**
- * Handles every request from start to end, unknown paths included. In a busy process it first waits for its turn. The order is that of spec 3.5: rate limits (429),
- * number of headers and Host (400), size of the body (413), signature, revocation, nonce, and only then route, query
- * and content of the body. Load is checked twice: before the body is read, and again before the signature is verified
- * (503).
+ * Handles every request from start to end, unknown paths included. The order is that of spec 3.5: rate limits (429), number of
+ * headers and Host (400), size of the body (413), signature, revocation, nonce, and only then route, query and content of
+ * the body.
  */
 export function createPipeline(deps: PipelineDeps): Pipeline {
-  const { clients, load, turns, bodies } = deps
-  const strangers = createStrangers()
-  const bulk = createBulkTurns()
-  const largeBodies = createBulkTurns(LARGE_BODIES)
-  return async (incoming) => {
+  const pipeline = new RequestPipeline(deps)
+  return (incoming) => pipeline.answerRequest(incoming)
+}
+
+class RequestPipeline {
+  readonly #deps: PipelineDeps
+  readonly #strangers = createStrangers()
+  readonly #bulkReads = new BulkTurns()
+  readonly #largeBodies = new BulkTurns(LARGE_BODIES)
+
+  constructor(deps: PipelineDeps) {
+    this.#deps = deps
+  }
+
+  /** Load is checked twice, because a body may take seconds to arrive (503). A request holds a slot only from then on. */
+  async answerRequest(incoming: Incoming): Promise<Answer> {
+    const { clients, load, turns, bodies } = this.#deps
     const { raw, operation } = incoming
     const client = clients.ofRequest(raw)
-    const slot: Slot = {
-      kind: kindOf(operation, raw.headers),
-      client,
-      isUnsigned: strangers.isUnsigned(raw, operation, client),
-    }
+    const isUnsigned = this.#strangers.isUnsigned(raw, operation, client)
+    const slot: Slot = { kind: kindOf(operation, raw.headers), client, isUnsigned }
+    // Most requests need not wait, neither for their turn nor for another gateway, and do not leave this turn of the event loop.
     const turn = turns.wait(slot)
     const waitedMs = turn === undefined ? 0 : await turn
-    const retryAfterSeconds = takeFromRates(deps, client, operation)
+    const retryAfterSeconds = takeFromRates(this.#deps, client, operation)
     checkRate(typeof retryAfterSeconds === 'number' ? retryAfterSeconds : await retryAfterSeconds)
     checkHead(raw)
     load.check(slot, waitedMs)
     const body = await bodies.read(raw)
     checkConnected(raw)
-    // Take the slot only now, so that a client that sends its body slowly holds none meanwhile.
     load.begin(slot)
     try {
-      return await answer(incoming, body, { client, isUnsigned: slot.isUnsigned === true })
+      return await this.#answerBody(incoming, body, { client, isUnsigned })
     } catch (error) {
-      strangers.note(error, raw, client)
+      this.#strangers.note(error, raw, client)
       throw error
     } finally {
       load.end(slot)
     }
   }
 
-  async function answer(incoming: Incoming, body: RequestBody, { client, isUnsigned }: Sender): Promise<Answer> {
-    const { raw, traceparent, operation } = incoming
-    const context: CallContext = { traceparent, deadlineMs: Date.now() + DEADLINE_MS }
-    const checkIt = (): Promise<Checked> => check(deps, incoming, body, context)
-    // The signature is not verified yet, so clients take turns by their address.
-    const { signer, admitted, work, isBulk } = isLarge(body)
-      ? await largeBodies.run({ operation: 'body', client, isUnsigned }, () => {
-          checkConnected(raw)
+  /** Verifies and parses a large body when it is the turn of its address, because its signature is not verified yet. */
+  async #answerBody(incoming: Incoming, body: RequestBody, sender: Sender): Promise<Answer> {
+    const context: CallContext = { traceparent: incoming.traceparent, deadlineMs: Date.now() + DEADLINE_MS }
+    const checkIt = (): Promise<Checked> => check(this.#deps, incoming, body, context)
+    const checked = isLarge(body)
+      ? await this.#largeBodies.readInTurn({ operation: 'body', ...sender }, () => {
+          checkConnected(incoming.raw)
           return checkIt()
         })
       : await checkIt()
-    const run = (): Promise<Answer> => work(signer, context, admitted)
+    return this.#answerChecked(incoming, checked, sender, context)
+  }
+
+  /**
+   * Does the work while identity consumes the nonce. Bulk work waits for the nonce, and then for the turn of its agent. An error
+   * from identity takes precedence over an error of the work, except over a bug, which must reach the log.
+   */
+  async #answerChecked(
+    { raw, operation }: Incoming,
+    { signer, admitted, work, isBulk }: Checked,
+    { client }: Sender,
+    context: CallContext,
+  ): Promise<Answer> {
     try {
       if (!isBulk) {
-        const answered = await run()
+        const answer = await work(signer, context, admitted)
         await admitted
-        return answered
+        return answer
       }
       await admitted
       const reader = { operation: operation.id, client: signer ?? client, isUnsigned: signer === null }
-      return await bulk.run(reader, () => {
+      return await this.#bulkReads.readInTurn(reader, () => {
         checkConnected(raw)
-        return run()
+        return work(signer, context, admitted)
       })
     } catch (error) {
       const refusal: unknown = await admitted.then(
         () => undefined,
         (reason) => reason,
       )
-      // A bug in this process must reach the log, even if the request is refused as well.
       throw error instanceof ServiceError ? (refusal ?? error) : error
     }
   }
@@ -168,15 +167,14 @@ async function check(
   body: RequestBody,
   context: CallContext,
 ): Promise<Checked> {
-  const input = {
+  const input: RawInput = {
     params,
     target: pathAndQuery(raw),
     headers: raw.headers,
     body,
     clientAddress: () => deps.clients.addressOf(raw),
   }
-  const signer = await verifySigner(deps, { raw, operation, input, context })
-  // Start the operation while identity durably consumes the nonce. An error from identity still takes precedence.
+  const signer = await verifySigner(deps, { raw, operation, input }, context)
   const admitted = signer === null ? ANONYMOUS : admit(deps.bus, signer, operation, context)
   admitted.catch(() => {}) // awaited by the caller; until then a rejection might have no handler
   return { signer: signer?.agentId ?? null, admitted, ...prepare(operation, input) }
@@ -204,10 +202,10 @@ function checkConnected({ socket }: IncomingMessage): void {
  * (rate-limit.ts).
  */
 function takeFromRates(deps: PipelineDeps, client: string, operation: Operation): number | Promise<number> {
-  const first = deps.limiter.take(client)
+  const first = deps.limiter.takeRequest(client)
   if (!operation.isRegistration) return first
   const second = (retryAfterSeconds: number): number | Promise<number> =>
-    retryAfterSeconds || deps.registrationLimiter.take(client)
+    retryAfterSeconds || deps.registrationLimiter.takeRequest(client)
   return typeof first === 'number' ? second(first) : first.then(second)
 }
 
@@ -224,33 +222,6 @@ function checkHead({ headers, rawHeaders, httpVersion }: IncomingMessage): void 
   if (headers.host === undefined ? httpVersion !== '1.0' : isRepeated(rawHeaders, 'host')) {
     throw new ServiceError('invalid_request', { detail: 'a request must have exactly one Host header' })
   }
-}
-
-/**
- * Steps 4 to 7 of spec 3.5, from header syntax to signature. @returns null for an anonymous caller, if the operation
- * allows it.
- */
-async function verifySigner(
-  { directory, verifier, authority }: PipelineDeps,
-  { raw, operation, input, context }: VerifyInput,
-): Promise<Credentials | null> {
-  const credentials = readCredentials(raw)
-  if (credentials === undefined) {
-    if (operation.auth === 'required') throw missingSignature(raw)
-    return null
-  }
-  checkTimestamp(credentials, Date.now())
-  const key =
-    operation.keyFrom === 'body'
-      ? getKeyOfBody(credentials, input.body)
-      : await getSignerKey(directory, credentials, context)
-  await checkSignature(verifier, key, credentials, {
-    authority,
-    method: raw.method ?? '',
-    target: input.target,
-    body: input.body.bytes,
-  })
-  return credentials
 }
 
 const SCHEME_AND_AUTHORITY = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^/?#]*/

@@ -30,14 +30,14 @@ import { createClients } from './http/connections/client.ts'
 import { createConnectionRoom } from './http/connections/connection-limits.ts'
 import { createReading } from './http/connections/reading.ts'
 import { createLoad } from './http/load/load.ts'
-import { createOutflow } from './http/load/outflow.ts'
+import { Outflow } from './http/load/outflow.ts'
 import { createRequestTurns } from './http/load/request-turns.ts'
 import { createTurn } from './http/load/turn.ts'
 import { createStreams } from './http/streams.ts'
 import { createHttpApp } from './http-app.ts'
 import { createPipeline } from './pipeline.ts'
 import { startGateways } from './rates/gateways.ts'
-import { createRateLimiter } from './rates/rate-limit.ts'
+import { RateLimiter } from './rates/rate-limit.ts'
 import { agentRoutes } from './routes/agents.ts'
 import { boardRoutes } from './routes/boards.ts'
 import { budgetRoutes } from './routes/budget.ts'
@@ -100,7 +100,7 @@ export async function startGateway(
     const room = createConnectionRoom({ clients, maxConnectionsPerClient })
     const reading = createReading({ clients, room, turn })
     const bodies = new Bodies({ load, reading })
-    const limiter = createRateLimiter({ limit: 'requests', rate: config.rate, gateways })
+    const limiter = new RateLimiter({ limit: 'requests', rate: config.rate, gateways })
 
     const described = createOperations({
       bus,
@@ -120,7 +120,7 @@ export async function startGateway(
         verifier,
         authority: config.authority,
         limiter,
-        registrationLimiter: createRateLimiter({ limit: 'registrations', rate: config.registrationRate, gateways }),
+        registrationLimiter: new RateLimiter({ limit: 'registrations', rate: config.registrationRate, gateways }),
         clients,
         load,
         turns: createRequestTurns(turn),
@@ -130,9 +130,9 @@ export async function startGateway(
       room,
       reading,
       bodies,
-      count: (client) => limiter.take(client),
+      count: (client) => limiter.takeRequest(client),
       load,
-      outflow: stack.use(createOutflow({ maxRequests, onProgress: room.touch })),
+      outflow: stack.use(new Outflow({ maxRequests, onProgress: room.touch })),
       corsOrigins: config.corsOrigins,
       logger,
       isDraining: () => draining,

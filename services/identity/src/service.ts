@@ -14,7 +14,6 @@ import { startResolver } from '@svc/charging/resolver.ts'
 import type { RunningService } from '@svc/config/run-service.ts'
 import * as calls from '@svc/contracts/identity.ts'
 import { handle } from '@svc/nats/serve.ts'
-import { createLane, type LaneLimits } from '@svc/nats/wire/lane.ts'
 import { startService } from '@svc/service/start-service.ts'
 import { assertVerifier } from '@svc/svc1/node/assert-verifier.ts'
 import { logEngine } from '@svc/svc1/node/engine.ts'
@@ -40,7 +39,7 @@ import { createAgentReaders } from './store/readers.ts'
  * Limits each call that anybody may send, so that challenges and registrations cannot hold up nonces and keys. Most
  * database connections stay free.
  */
-const STRANGERS: LaneLimits = { concurrency: 2, maxWaiting: 128 }
+const STRANGERS = { atOnce: 2, maxWaiting: 128 }
 
 export function startIdentity(config: IdentityConfig): Promise<RunningService> {
   return startService({
@@ -64,8 +63,8 @@ export function startIdentity(config: IdentityConfig): Promise<RunningService> {
       }
       return {
         endpoints: [
-          handle(calls.issueChallenge, (request) => issueChallenge(deps, request), createLane(STRANGERS)),
-          handle(calls.registerAgent, (request) => registerAgent(deps, request), createLane(STRANGERS)),
+          handle(calls.issueChallenge, (request) => issueChallenge(deps, request), STRANGERS),
+          handle(calls.registerAgent, (request) => registerAgent(deps, request), STRANGERS),
           handle(calls.findAgent, (request) => findAgent(deps, request)),
           handle(calls.findAgentByName, (request) => findAgentByName(deps, request)),
           handle(calls.admitRequest, (request) => admitRequest(deps, request)),

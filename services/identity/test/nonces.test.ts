@@ -1,5 +1,6 @@
 import { ServiceError } from '@svc/contracts/errors.ts'
-import { type Database, sqlStateOf } from '@svc/postgres/database.ts'
+import type { Database } from '@svc/postgres/database.ts'
+import { sqlStateOf } from '@svc/postgres/errors.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'

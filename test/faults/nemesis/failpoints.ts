@@ -12,7 +12,6 @@ export const FAILPOINTS: Readonly<Partial<Record<ServiceName, readonly string[]>
     'identity.registration.committed',
     'identity.revocation.committed',
     'identity.settings.committed',
-    'identity.settings.reserved',
     'identity.webhook.closed',
     ...charging('identity'),
   ],

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, fstatSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type AgentKey, formatKey, parseKey } from '@svc/sdk/keys.ts'
-import { reasonOf } from '@svc/sdk/store/durable-file.ts'
+import { codeOf, reasonOf } from '@svc/sdk/store/system-error.ts'
 import { UsageError } from '../io.ts'
 
 const OWNER_ALONE = 0o600
@@ -84,8 +84,4 @@ function readWithMode(path: string): { text: string; mode: number } {
   } finally {
     if (file !== undefined) closeSync(file)
   }
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error ? String(error.code) : undefined
 }

@@ -5,6 +5,7 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { writeDurably } from '@svc/sdk/store/durable-file.ts'
+import { codeOf } from '@svc/sdk/store/system-error.ts'
 import { UsageError } from '../io.ts'
 
 export interface Profile {
@@ -88,7 +89,7 @@ function unlessMissing<T>(path: string, read: () => T, instead: T): T {
   try {
     return read()
   } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return instead
+    if (codeOf(cause) === 'ENOENT') return instead
     throw new UsageError(`${path} cannot be read: ${(cause as Error).message}`, { cause })
   }
 }

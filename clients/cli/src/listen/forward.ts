@@ -1,4 +1,5 @@
 import { createHmac, hash } from 'node:crypto'
+import { fetchFailure } from '@svc/sdk/http/transport.ts'
 import type { Work } from './work.ts'
 
 interface ForwardOptions {
@@ -41,7 +42,7 @@ export function createForwardWork({ url, secret, owner }: ForwardOptions): Work 
         return response.ok ? { result: 'done' } : { result: 'failed', reason: `answered ${response.status}` }
       } catch (error) {
         if (signal.aborted) return { result: 'stopped' }
-        return { result: 'failed', reason: reasonOf(error) }
+        return { result: 'failed', reason: fetchFailure(error, new URL(url)) }
       }
     },
   }
@@ -49,10 +50,4 @@ export function createForwardWork({ url, secret, owner }: ForwardOptions): Work 
 
 function sign(secret: string, text: string): string {
   return `sha256=${createHmac('sha256', secret).update(text).digest('hex')}`
-}
-
-/** `fetch` says only "fetch failed". Its cause tells more. */
-function reasonOf(error: unknown): string {
-  const { message, cause } = error as Error
-  return cause instanceof Error && cause.message !== '' ? cause.message : message
 }

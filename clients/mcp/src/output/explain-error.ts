@@ -8,7 +8,7 @@ import {
   VerificationError,
   type VerificationFailure,
 } from '@svc/sdk/errors.ts'
-import { StartError, StateError } from '../errors.ts'
+import { StartError } from '../errors.ts'
 import { excerptEnd, type Fence, quoted } from './fence.ts'
 import { ToolError } from './tool-error.ts'
 
@@ -49,7 +49,7 @@ const UNVERIFIED: Partial<Record<VerificationFailure, string>> = {
 /** Explains a thrown value to the agent. The text contains no message body, and no words of others. */
 export function explainError(error: unknown): ExplainedError {
   if (error instanceof ToolError) return { code: error.code, text: error.message }
-  if (error instanceof StateError || error instanceof StoreError) {
+  if (error instanceof StoreError) {
     return {
       code: 'state_not_usable',
       text: `${error.message}. Tell the person you work for: the server works again when this is fixed. If the call was to send or change something, check whether it took effect.`,

@@ -1,9 +1,10 @@
 import { join } from 'node:path'
 import type { Message } from '@svc/contracts/resources.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
-import { StateError } from '../errors.ts'
+import { StoreError } from '@svc/sdk/errors.ts'
+import { writeDurably } from '@svc/sdk/store/durable-file.ts'
 import type { Cipher } from '../store/cipher.ts'
-import { readIfThere, replaceFile } from '../store/files.ts'
+import { readIfThere } from '../store/files.ts'
 import { type Reader, textOf } from './read.ts'
 
 /**
@@ -62,9 +63,9 @@ export function createSearchIndex(
   /** If the file cannot be written, the next process reads the messages from the service again. */
   function write(written: Content): void {
     try {
-      replaceFile(path, cipher.encrypt(FILE, JSON.stringify(written)))
+      writeDurably(path, cipher.encrypt(FILE, JSON.stringify(written)))
     } catch (error) {
-      if (!(error instanceof StateError)) throw error
+      if (!(error instanceof StoreError)) throw error
     }
   }
 

@@ -20,7 +20,7 @@ import { createMarks } from '../store/marks.ts'
 import { createSentStore } from '../store/sent.ts'
 import { createTurns } from '../store/turns.ts'
 import { createUnreadCounter } from '../unread.ts'
-import { createWatcher } from '../watch/watcher.ts'
+import { Watcher } from '../watch/watcher.ts'
 import { pinKey, pinKnownKeys } from './pins.ts'
 import { createRegistration } from './registration.ts'
 
@@ -69,7 +69,7 @@ export async function openMailbox(options: StartOptions, log: Log): Promise<Mail
   const sent = createSentStore(folder, cipher)
   const { requireVerified } = policy
   const reader = createReader({ client, own, senders, sent, requireVerified })
-  const watcher = createWatcher({ client, folder, log })
+  const watcher = new Watcher({ client, folder, log })
   const cursor = createCursorFile(folder)
   const registration = createRegistration(firstClient, {
     wanted: register,

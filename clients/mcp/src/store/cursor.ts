@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { readIfThere, replaceFile } from './files.ts'
+import { writeDurably } from '@svc/sdk/store/durable-file.ts'
+import { readIfThere } from './files.ts'
 
 /**
  * The position of this agent in its events, shared by all processes of a state folder. It only moves forward. If two
@@ -22,7 +23,7 @@ export function createCursorFile(folder: string): CursorFile {
     read,
     advance(cursor) {
       const current = read()
-      if (current === undefined || cursor > current) replaceFile(path, `${cursor}\n`)
+      if (current === undefined || cursor > current) writeDurably(path, `${cursor}\n`)
     },
   }
 }

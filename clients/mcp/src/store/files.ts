@@ -12,7 +12,9 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { StartError, StateError } from '../errors.ts'
+import { StoreError } from '@svc/sdk/errors.ts'
+import { codeOf, reasonOf } from '@svc/sdk/store/system-error.ts'
+import { StartError } from '../errors.ts'
 
 const OWNER_ALONE = 0o600
 const OWNER_FOLDER = 0o700
@@ -41,32 +43,14 @@ export function makeFolder(path: string): void {
   try {
     mkdirSync(path, { recursive: true, mode: OWNER_FOLDER })
   } catch (cause) {
-    throw new StateError(`${path} cannot be created as a folder: ${reasonOf(cause)}`, { cause })
-  }
-}
-
-/**
- * Writes a file in one step: a reader sees the old or the new content, never a part, whichever process writes. Only the
- * owner can read the file. @throws StateError. @param options `isFlushed: false` if a power failure would lose nothing of
- * value.
- */
-export function replaceFile(path: string, content: string | Uint8Array, { isFlushed = true } = {}): void {
-  makeFolder(dirname(path))
-  const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`
-  try {
-    writeFileSync(temporary, content, { mode: OWNER_ALONE, flag: 'wx', flush: isFlushed })
-    renameSync(temporary, path)
-  } catch (error) {
-    throw cannotWrite(path, error)
-  } finally {
-    rmSync(temporary, { force: true })
+    throw new StoreError(`${path} cannot be created as a folder: ${reasonOf(cause)}`, { cause })
   }
 }
 
 /**
  * Writes a file that must not exist yet. Needs no hard links, because some file systems have none (exFAT, Android). Until the
  * content is written, other processes see an empty file: see `readCreated`.
- * @returns false if another process was first. @throws StateError.
+ * @returns false if another process was first. @throws StoreError.
  */
 export function createFile(path: string, content: string): boolean {
   makeFolder(dirname(path))
@@ -106,14 +90,14 @@ export function readCreated(path: string): string | undefined {
 
 /**
  * @returns undefined if the file does not exist.
- * @throws StateError.
+ * @throws StoreError.
  */
 export function readIfThere(path: string): Buffer | undefined {
   try {
     return readFileSync(path)
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined
-    throw new StateError(`${path} cannot be read: ${reasonOf(error)}`, { cause: error })
+    throw new StoreError(`${path} cannot be read: ${reasonOf(error)}`, { cause: error })
   }
 }
 
@@ -127,7 +111,7 @@ export function writtenAtMs(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs
 }
 
-/** Sets the time of the last write to now. @returns false if the file does not exist. @throws StateError. */
+/** Sets the time of the last write to now. @returns false if the file does not exist. @throws StoreError. */
 export function touchFile(path: string): boolean {
   try {
     const now = new Date()
@@ -143,7 +127,7 @@ export function touchFile(path: string): boolean {
  * Removes a file if it is still empty. If several processes try, only one succeeds, because only one can rename the
  * file.
  * @returns false if another process was first.
- * @throws StateError.
+ * @throws StoreError.
  */
 function removeIfEmpty(path: string): boolean {
   // Most late processes stop here. A process that continues moves a newer file away for a moment, and a third process could
@@ -180,16 +164,6 @@ export function removeOldest(folder: string, most: { files: number; bytes: numbe
   }
 }
 
-function cannotWrite(path: string, cause: unknown): StateError {
-  return new StateError(`${path} cannot be written: ${reasonOf(cause)}`, { cause })
-}
-
-/** The system's message, e.g. `no space left on device`, without its code, the call and the path. */
-function reasonOf(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error)
-  return /^[A-Z0-9]+: ([^,]+),/.exec(message)?.[1] ?? message
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error ? String(error.code) : undefined
+function cannotWrite(path: string, cause: unknown): StoreError {
+  return new StoreError(`${path} cannot be written: ${reasonOf(cause)}`, { cause })
 }

@@ -2,8 +2,9 @@ import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import type { Envelope } from '@svc/contracts/resources.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
+import { writeDurably } from '@svc/sdk/store/durable-file.ts'
 import type { Cipher } from './cipher.ts'
-import { makeFolder, readIfThere, removeOldest, replaceFile } from './files.ts'
+import { makeFolder, readIfThere, removeOldest } from './files.ts'
 
 /** A message that this agent composed. */
 export interface SentRecord {
@@ -64,8 +65,8 @@ export function createSentStore(folder: string, cipher: Cipher, bounds: SentBoun
     save(record) {
       const { id } = record.envelope
       const name = fileOf(id)
-      replaceFile(join(sent, name), cipher.encrypt(`sent/${name}`, JSON.stringify(record)))
-      replaceFile(join(recent, fileOf(record.fingerprint)), id)
+      writeDurably(join(sent, name), cipher.encrypt(`sent/${name}`, JSON.stringify(record)))
+      writeDurably(join(recent, fileOf(record.fingerprint)), id)
       saves += 1
       if (saves % SAVES === 0) prune()
     },

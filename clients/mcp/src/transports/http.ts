@@ -92,7 +92,7 @@ function watchedBus(bus: InMemoryServerEventBus, mailbox: Mailbox): InMemoryServ
   let watch: Disposable | undefined
   const subscribe = bus.subscribe.bind(bus)
   bus.subscribe = (listener) => {
-    watch ??= mailbox.watcher.listen(() => {
+    watch ??= mailbox.watcher.onEveryChange(() => {
       for (const uri of changingUris(mailbox)) bus.publish({ kind: 'resource_updated', uri })
     })
     const unsubscribe = subscribe(listener)

@@ -24,7 +24,7 @@ export async function serveOverStdio(
   const send = wire.send.bind(wire)
   wire.send = (message) => {
     if ('method' in message && message.method === ACKNOWLEDGED && watch === undefined) {
-      watch = mailbox.watcher.listen(() => tell())
+      watch = mailbox.watcher.onEveryChange(() => tell())
       held.push(watch)
     }
     return send(message)

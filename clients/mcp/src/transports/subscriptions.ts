@@ -11,7 +11,7 @@ export function serveSubscriptions(server: McpServer, mailbox: Mailbox): Disposa
   let watch: Disposable | undefined
   server.server.setRequestHandler('resources/subscribe', ({ params: { uri } }) => {
     uris.add(uri)
-    watch ??= mailbox.watcher.listen(() => tellOfChanges(server, uris, mailbox))
+    watch ??= mailbox.watcher.onEveryChange(() => tellOfChanges(server, uris, mailbox))
     return {}
   })
   server.server.setRequestHandler('resources/unsubscribe', ({ params: { uri } }) => {

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
-import { StateError } from '../errors.ts'
-import { createFile, readIfThere, replaceFile, touchFile, writtenAtMs } from '../store/files.ts'
+import { StoreError } from '@svc/sdk/errors.ts'
+import { writeDurably } from '@svc/sdk/store/durable-file.ts'
+import { createFile, readIfThere, touchFile, writtenAtMs } from '../store/files.ts'
 
 /**
  * Decides which process of a state folder holds the stream, or has the turn to spend. A stalled holder learns only at its
@@ -10,7 +11,7 @@ import { createFile, readIfThere, replaceFile, touchFile, writtenAtMs } from '..
  * (turns.ts).
  */
 interface Lease {
-  /** Takes the lease, or renews it. @returns false while another process holds it. @throws StateError. */
+  /** Takes the lease, or renews it. @returns false while another process holds it. @throws StoreError. */
   take(): boolean
   /** Like `take`, for timers. Also returns false if the file cannot be written. */
   renew(): boolean
@@ -39,7 +40,7 @@ export function createLease(path: string, stuckMs = STALE_MS): Lease {
       try {
         return lease.take()
       } catch (error) {
-        if (error instanceof StateError) return false
+        if (error instanceof StoreError) return false
         throw error
       }
     },
@@ -66,7 +67,7 @@ export function createLease(path: string, stuckMs = STALE_MS): Lease {
     }
     try {
       if (holder() !== found) return false
-      replaceFile(path, mark)
+      writeDurably(path, mark)
       return true
     } finally {
       rmSync(turn, { force: true })

@@ -88,7 +88,7 @@ async function repeatUntil<T>(
     const leftMs = seconds * 1000 - elapsedMs
     if (value !== undefined || leftMs <= 0) return { value, reachable }
     await progress(elapsedMs / 1000, seconds, reachable ? 'waiting' : 'the service does not answer; still waiting')
-    await watcher.changed(seen, Math.min(leftMs, reachable ? PROGRESS_MS : RETRY_MS), signal)
+    await watcher.waitForChange(seen, Math.min(leftMs, reachable ? PROGRESS_MS : RETRY_MS), signal)
   }
 }
 

@@ -1,5 +1,5 @@
 import { signRequest } from '@svc/svc1/sign.ts'
-import { AnswerError, ApiError, NetworkError } from '../errors.ts'
+import { AnswerError, ApiError, isCode, NetworkError } from '../errors.ts'
 import type { AgentKey } from '../keys.ts'
 import type { Shape } from './answers.ts'
 import type { Clock } from './clock.ts'
@@ -196,7 +196,7 @@ async function exchange<T, R>(
     })
   } catch (cause) {
     if (cause instanceof AnswerError || cause instanceof ApiError) throw cause
-    throw new NetworkError(`no answer from ${url.origin}: ${reasonOf(cause, url)}`, { cause })
+    throw new NetworkError(`no answer from ${url.origin}: ${fetchFailure(cause, url)}`, { cause })
   }
 }
 
@@ -254,7 +254,7 @@ const NOT_TLS: ReadonlySet<string> = new Set(['ERR_SSL_WRONG_VERSION_NUMBER', 'E
 const PERHAPS_TLS: ReadonlySet<string> = new Set(['HPE_INVALID_CONSTANT', 'UND_ERR_SOCKET'])
 
 /** `fetch` says only "fetch failed". On some platforms, its cause has the reason. */
-function reasonOf(error: unknown, { protocol, host }: URL): string {
+export function fetchFailure(error: unknown, { protocol, host }: URL): string {
   if (!(error instanceof Error)) return String(error)
   if (error.name === 'TimeoutError') return 'timed out'
   const { cause } = error
@@ -266,10 +266,6 @@ function reasonOf(error: unknown, { protocol, host }: URL): string {
   // OpenSSL's own message is a line of its source, with numbers.
   if ('reason' in cause && typeof cause.reason === 'string') return cause.reason
   return cause.message === '' ? code : cause.message
-}
-
-function isCode(failure: unknown, code: string): boolean {
-  return failure instanceof ApiError && failure.code === code
 }
 
 /**

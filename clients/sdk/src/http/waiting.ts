@@ -36,3 +36,12 @@ export function abortAfter(connection: AbortController, timeoutMs: number): () =
   const timer = setTimeout(stop, Math.min(timeoutMs, LONGEST_MS))
   return () => clearTimeout(timer)
 }
+
+/** `Promise.withResolvers`, which Node 20 lacks. */
+export function deferred(): { promise: Promise<void>; resolve: () => void } {
+  let resolve = (): void => undefined
+  const promise = new Promise<void>((settle) => {
+    resolve = settle
+  })
+  return { promise, resolve }
+}

@@ -3,7 +3,7 @@ import type { Envelope, Event, Message } from '@svc/contracts/resources.ts'
 import type { EnvelopeType } from '@svc/envelope/envelope.ts'
 import { jcs } from '@svc/envelope/jcs.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
-import { ApiError, EventGapError, RequestTimeout, StoreError, VerificationError } from '../errors.ts'
+import { EventGapError, isCode, RequestTimeout, StoreError, VerificationError } from '../errors.ts'
 import type { StreamOptions } from '../events/event-stream.ts'
 import type { CallOptions } from '../http/options.ts'
 import { linkAbort, untilAborted } from '../http/waiting.ts'
@@ -287,8 +287,4 @@ export class AnswerWatch {
       }
     }
   }
-}
-
-function isCode(error: unknown, code: string): boolean {
-  return error instanceof ApiError && error.code === code
 }

@@ -2,7 +2,7 @@
 import type { ErrorCode } from '@svc/contracts/errors.ts'
 import type { Envelope, Event, Lane, Message, SendResult } from '@svc/contracts/resources.ts'
 import type { EnvelopeType } from '@svc/envelope/envelope.ts'
-import { ApiError, EventGapError, StoreError, VerificationError } from '../errors.ts'
+import { ApiError, EventGapError, isCode, StoreError, VerificationError } from '../errors.ts'
 import type { EventGap } from '../events/event-listing.ts'
 import type { StreamOptions } from '../events/event-stream.ts'
 import type { CallOptions, ComposeOptions } from '../http/options.ts'
@@ -121,7 +121,7 @@ const MAX_UNSENT = 1_000
 const MANY_UNSENT = MAX_UNSENT / 2
 const MAX_STUCK = 10
 /** These concern the recipient. A limit of units and an outage concern every answer. */
-const STUCK_CODES: readonly string[] = ['request_pending', 'introduction_limit_reached'] satisfies ErrorCode[]
+const STUCK_CODES: readonly ErrorCode[] = ['request_pending', 'introduction_limit_reached']
 
 export class Consumer {
   readonly #deps: ConsumerDeps
@@ -507,10 +507,6 @@ export class Consumer {
 const STOPPED = Symbol('stopped')
 /** Lets others run during a wait. */
 type Rest = (wait: Promise<boolean>) => Promise<boolean>
-
-function isCode(error: unknown, code: string): boolean {
-  return error instanceof ApiError && error.code === code
-}
 
 function reasonOf(error: unknown): string {
   if (error instanceof ApiError) return `${error.message} (${error.code})`

@@ -1,3 +1,5 @@
+import { deferred } from '../http/waiting.ts'
+
 /** Runs jobs: those of one line one after the other, and at most a number of jobs at a time. The oldest job that may run is next. */
 export class Lines {
   #limit: number
@@ -88,12 +90,4 @@ export class Lines {
     this.#changed.resolve()
     this.#changed = deferred()
   }
-}
-
-function deferred(): { promise: Promise<void>; resolve: () => void } {
-  let resolve = (): void => undefined
-  const promise = new Promise<void>((settle) => {
-    resolve = settle
-  })
-  return { promise, resolve }
 }

@@ -1,37 +1,46 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { open, rename, rm } from 'node:fs/promises'
+import { open, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { StoreError } from '../errors.ts'
+import { codeOf, reasonOf } from './system-error.ts'
 
 const OWNER_ALONE = 0o600
 const FOLDER_OF_OWNER = 0o700
 
+interface WriteOptions {
+  /** False if a power failure would lose nothing of value. */
+  readonly isFlushed?: boolean
+}
+
 /**
- * Writes a file atomically, even if the process is killed or the machine loses power. The file is on the disk when this
- * returns. Only one process may write a path at a time.
+ * Writes a file atomically, even if the process is killed or the machine loses power: a reader sees the old content or the
+ * new one. The file is on the disk when this returns. Several writes of one path are safe, also by several processes: the
+ * last one stays.
  * @throws StoreError if the file cannot be written, e.g. because the disk is full.
  */
-export function writeDurably(path: string, text: string): void {
+export function writeDurably(
+  path: string,
+  content: string | Uint8Array,
+  { isFlushed = true }: WriteOptions = {},
+): void {
+  const unfinished = unfinishedOf(path)
   try {
-    write(path, text)
+    makeFolder(dirname(path))
+    writeFileSync(unfinished, content, { mode: OWNER_ALONE, flush: isFlushed })
+    renameSync(unfinished, path)
+    if (isFlushed) syncFolder(dirname(path))
   } catch (cause) {
+    rmSync(unfinished, { force: true })
     throw new StoreError(`${path} cannot be written: ${reasonOf(cause)}`, { cause })
   }
 }
 
-/** Like `writeDurably`, without blocking the process. Several writes of one path are safe, also by several processes: the last one stays. */
+/** Like `writeDurably`, without blocking the process. */
 export async function writeDurablyLater(path: string, text: string): Promise<void> {
-  writes += 1
-  const unfinished = `${path}.${process.pid}.${writes}.new`
+  const unfinished = unfinishedOf(path)
   try {
     makeFolder(dirname(path))
-    const file = await open(unfinished, 'w', OWNER_ALONE)
-    try {
-      await file.writeFile(text)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
+    await writeFile(unfinished, text, { mode: OWNER_ALONE, flush: true })
     await rename(unfinished, path)
     await syncFolderLater(dirname(path))
   } catch (cause) {
@@ -40,26 +49,12 @@ export async function writeDurablyLater(path: string, text: string): Promise<voi
   }
 }
 
-/** Names the unfinished files of this process. */
 let writes = 0
 
-function write(path: string, text: string): void {
-  const folder = dirname(path)
-  makeFolder(folder)
-  const unfinished = `${path}.new`
-  const file = openSync(unfinished, 'w', OWNER_ALONE)
-  try {
-    // Unlike writeSync, fails if the disk takes only a part.
-    writeFileSync(file, text)
-    fsyncSync(file)
-  } catch (error) {
-    rmSync(unfinished, { force: true })
-    throw error
-  } finally {
-    closeSync(file)
-  }
-  renameSync(unfinished, path)
-  syncFolder(folder)
+/** A name that no other write of this or another process uses. */
+function unfinishedOf(path: string): string {
+  writes += 1
+  return `${path}.${process.pid}.${writes}.new`
 }
 
 /** Creates a folder and those above it, all on the disk. */
@@ -83,7 +78,7 @@ export function syncFolder(folder: string): void {
     handle = openSync(folder, 'r')
     fsyncSync(handle)
   } catch (error) {
-    if (!CANNOT_SYNC.includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+    if (!CANNOT_SYNC.includes(codeOf(error) ?? '')) throw error
   } finally {
     if (handle !== undefined) closeSync(handle)
   }
@@ -96,11 +91,5 @@ async function syncFolderLater(folder: string): Promise<void> {
 }
 
 function unlessUnsyncable(error: unknown): undefined {
-  if (!CANNOT_SYNC.includes((error as NodeJS.ErrnoException).code ?? '')) throw error
-}
-
-/** The system's reason without the path and the system call, e.g. `no such file or directory`. */
-export function reasonOf(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error)
-  return /^[A-Z]+: ([^,]+),/.exec(message)?.[1] ?? message
+  if (!CANNOT_SYNC.includes(codeOf(error) ?? '')) throw error
 }

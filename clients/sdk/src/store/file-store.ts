@@ -2,9 +2,10 @@
 import { type Dirent, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { StoreError } from '../errors.ts'
-import { reasonOf, writeDurablyLater } from './durable-file.ts'
+import { writeDurablyLater } from './durable-file.ts'
 import { lockFolder } from './folder-lock.ts'
 import type { Store } from './store.ts'
+import { codeOf, reasonOf } from './system-error.ts'
 
 /** A store whose folder is locked until the store is disposed or the process ends, however it ends. */
 export interface FileStore extends Store, Disposable {
@@ -86,5 +87,5 @@ function entriesOf(folder: string): Dirent[] {
 }
 
 function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')
+  return ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')
 }

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { StoreError } from '../errors.ts'
-import { reasonOf } from './durable-file.ts'
+import { codeOf, reasonOf } from './system-error.ts'
 
 const FOLDER_OF_OWNER = 0o700
 const OWNER_ALONE = 0o600
@@ -109,8 +109,4 @@ function read(path: string): string | undefined {
   } catch {
     return undefined
   }
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error ? String(error.code) : undefined
 }

@@ -1,5 +1,6 @@
 import { defineCount, defineDistribution, defineLevel } from '@svc/telemetry/metrics.ts'
 import { activeTrace, isTracing, type Span, startSpan } from '@svc/telemetry/tracing.ts'
+import { sqlStateOf } from '../errors.ts'
 
 const statements = defineCount({
   name: 'agentmsg_sql_total',
@@ -75,7 +76,7 @@ export function watchStatements(connections: number): StatementWatch {
           return fulfilled ? fulfilled(rows) : rows
         },
         (error: unknown) => {
-          end(codeOf(error), error)
+          end(sqlStateOf(error) || 'other', error)
           if (rejected) return rejected(error)
           throw error
         },
@@ -136,9 +137,4 @@ export function nameStatement(text: string): string {
 
 function isTemplate(value: unknown): value is TemplateStringsArray {
   return Array.isArray(value) && 'raw' in value
-}
-
-function codeOf(error: unknown): string {
-  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
-  return typeof code === 'string' ? code : 'other'
 }

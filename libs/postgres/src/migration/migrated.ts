@@ -1,4 +1,5 @@
-import { type Sql, sqlStateOf } from '../database.ts'
+import type { Sql } from '../database.ts'
+import { sqlStateOf } from '../errors.ts'
 import type { SchemaFiles } from './schema-files.ts'
 
 /** The table, the schema or the right to read it is missing: no migration has run yet, or its grants come later. */

@@ -38,6 +38,15 @@ create table boards.clock (
 );
 insert into boards.clock (created_us) values (0);
 
+-- The outcome of each paid operation (libs/charging). Deadlines are epoch milliseconds.
+create table boards.operations (
+  id text collate "C" primary key, -- commit, fence
+  -- True: the attempt with this deadline has committed. False: a fence; no attempt with this or an earlier deadline may commit.
+  committed boolean not null,
+  deadline_ms bigint not null
+);
+create index operations_deadline on boards.operations (deadline_ms); -- purge
+
 grant usage on schema boards to boards;
 -- Boards are never changed or deleted, and of a membership only the role changes. First, revoke the default privileges
 -- of the deployment.
@@ -51,3 +60,4 @@ grant select, insert on boards.owners to boards;
 grant update (agent_id) on boards.owners to boards;
 grant select on boards.clock to boards;
 grant update (created_us) on boards.clock to boards;
+grant select, insert, update, delete on boards.operations to boards;

@@ -2,7 +2,7 @@ import { ServiceError } from '@svc/contracts/errors.ts'
 import { LIMITS } from '@svc/contracts/limits.ts'
 import type { Board, BoardDetails } from '@svc/contracts/resources.ts'
 
-export type NewBoard = Pick<BoardDetails, 'title' | 'description' | 'visibility' | 'posting'>
+type NewBoard = Pick<BoardDetails, 'title' | 'description' | 'visibility' | 'posting'>
 
 /**
  * Fills in the defaults of a requested board. Refuses a private board on which anyone may post (spec 8.1).

@@ -7,7 +7,9 @@ const VISIBILITIES = ['public', 'unlisted', 'private'] as const
 const NEXT = ['reader', 'writer', 'banned', 'none'] as const
 const FULL = 100
 
-function outcomeOf(ground: Partial<Ground> & { visibility?: BoardVisibility }, next: AssignableRole): string {
+type Outcome = string | number
+
+function outcomeOf(ground: Partial<Ground> & { visibility?: BoardVisibility }, next: AssignableRole): Outcome {
   const { visibility = 'public', ...rest } = ground
   const whole: Ground = {
     board: { visibility, posting: 'members' },
@@ -29,14 +31,14 @@ function outcomeOf(ground: Partial<Ground> & { visibility?: BoardVisibility }, n
 
 describe('spec 8.5, 8.7: the role that an agent may set on itself', () => {
   // Columns in the order of NEXT.
-  const ROWS: [readonly BoardVisibility[], MemberRole | 'none', string[]][] = [
-    [['public', 'unlisted'], 'none', ['paid', 'forbidden', 'forbidden', 'nothing']],
-    [['public', 'unlisted'], 'reader', ['nothing', 'forbidden', 'forbidden', 'free']],
-    [['public', 'unlisted'], 'writer', ['free', 'nothing', 'forbidden', 'free']],
+  const ROWS: [readonly BoardVisibility[], MemberRole | 'none', Outcome[]][] = [
+    [['public', 'unlisted'], 'none', [1, 'forbidden', 'forbidden', 'nothing']],
+    [['public', 'unlisted'], 'reader', ['nothing', 'forbidden', 'forbidden', 0]],
+    [['public', 'unlisted'], 'writer', [0, 'nothing', 'forbidden', 0]],
     [['public', 'unlisted'], 'banned', ['forbidden', 'forbidden', 'nothing', 'forbidden']],
     [['private'], 'none', ['not_found', 'not_found', 'not_found', 'not_found']],
-    [['private'], 'reader', ['nothing', 'forbidden', 'forbidden', 'free']],
-    [['private'], 'writer', ['forbidden', 'nothing', 'forbidden', 'free']],
+    [['private'], 'reader', ['nothing', 'forbidden', 'forbidden', 0]],
+    [['private'], 'writer', ['forbidden', 'nothing', 'forbidden', 0]],
     [['private'], 'banned', ['not_found', 'not_found', 'not_found', 'not_found']],
     [VISIBILITIES, 'owner', ['owner_role', 'owner_role', 'owner_role', 'owner_role']],
   ]
@@ -51,11 +53,11 @@ describe('spec 8.5, 8.7: the role that an agent may set on itself', () => {
 })
 
 describe('spec 8.5, 8.7: the roles that the owner may assign to other agents, and their cost', () => {
-  const ROWS: [MemberRole | 'none', string[]][] = [
-    ['none', ['paid', 'paid', 'free', 'nothing']],
-    ['reader', ['nothing', 'free', 'free', 'free']],
-    ['writer', ['free', 'nothing', 'free', 'free']],
-    ['banned', ['paid', 'paid', 'nothing', 'free']],
+  const ROWS: [MemberRole | 'none', Outcome[]][] = [
+    ['none', [1, 1, 0, 'nothing']],
+    ['reader', ['nothing', 0, 0, 0]],
+    ['writer', [0, 'nothing', 0, 0]],
+    ['banned', [1, 1, 'nothing', 0]],
   ]
   const rows = VISIBILITIES.flatMap((visibility) =>
     ROWS.flatMap(([current, outcomes]) =>
@@ -91,8 +93,8 @@ describe('spec 8.6: the agent that gets the role', () => {
     ['banned', 'reader', 'agent_revoked'],
     ['reader', 'writer', 'agent_revoked'],
     ['reader', 'reader', 'nothing'],
-    ['none', 'banned', 'free'],
-    ['writer', 'none', 'free'],
+    ['none', 'banned', 0],
+    ['writer', 'none', 0],
     ['none', 'none', 'nothing'],
   ] as const)('a revoked agent from %s to %s: %s', (current, next, outcome) => {
     expect(outcomeOf({ current, standing: 'revoked' }, next)).toBe(outcome)
@@ -112,15 +114,15 @@ describe('spec 8.6: the agent that gets the role', () => {
 
 describe('spec 8.7: readers, writers and banned agents are records, at most 100', () => {
   test.each([
-    [FULL - 1, 'none', 'reader', 'paid'],
+    [FULL - 1, 'none', 'reader', 1],
     [FULL, 'none', 'reader', 'membership_limit'],
     [FULL, 'none', 'writer', 'membership_limit'],
     [FULL, 'none', 'banned', 'membership_limit'],
-    [FULL - 1, 'none', 'banned', 'free'],
+    [FULL - 1, 'none', 'banned', 0],
     [FULL, 'none', 'none', 'nothing'],
-    [FULL, 'reader', 'writer', 'free'],
-    [FULL, 'banned', 'reader', 'paid'],
-    [FULL, 'writer', 'none', 'free'],
+    [FULL, 'reader', 'writer', 0],
+    [FULL, 'banned', 'reader', 1],
+    [FULL, 'writer', 'none', 0],
   ] as const)('with %d records, from %s to %s: %s', (records, current, next, outcome) => {
     expect(outcomeOf({ records, current }, next)).toBe(outcome)
   })
@@ -132,11 +134,11 @@ describe('spec 8.7: readers, writers and banned agents are records, at most 100'
 
 describe('spec 8.6: an agent that has blocked the owner', () => {
   // Columns in the order of NEXT.
-  const ROWS: [MemberRole | 'none', string[]][] = [
-    ['none', ['admission_denied', 'admission_denied', 'free', 'nothing']],
-    ['reader', ['nothing', 'admission_denied', 'free', 'free']],
-    ['writer', ['free', 'nothing', 'free', 'free']],
-    ['banned', ['admission_denied', 'admission_denied', 'nothing', 'free']],
+  const ROWS: [MemberRole | 'none', Outcome[]][] = [
+    ['none', ['admission_denied', 'admission_denied', 0, 'nothing']],
+    ['reader', ['nothing', 'admission_denied', 0, 0]],
+    ['writer', [0, 'nothing', 0, 0]],
+    ['banned', ['admission_denied', 'admission_denied', 'nothing', 0]],
   ]
   const rows = ROWS.flatMap(([current, outcomes]) =>
     NEXT.map((next, at) => [current, next, outcomes[at] ?? ''] as const),
@@ -146,7 +148,7 @@ describe('spec 8.6: an agent that has blocked the owner', () => {
   })
 
   test('the agent itself may subscribe', () => {
-    expect(outcomeOf({ own: true, caller: 'none', blocked: true }, 'reader')).toBe('paid')
+    expect(outcomeOf({ own: true, caller: 'none', blocked: true }, 'reader')).toBe(1)
   })
 
   test('faults of the board and of the agent come first', () => {

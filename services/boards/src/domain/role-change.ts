@@ -21,17 +21,17 @@ export interface Ground {
   readonly records: number
 }
 
-/** `nothing`: no change. `free`: a change that costs nothing. `paid`: a change that costs 1 unit. */
-export type RoleChange = 'nothing' | 'free' | 'paid'
+/** A new membership costs 1 unit (spec 11.2). */
+const ADDITION_UNITS = 1
 
 /**
- * Decides whether a role may be set (spec 8.5) and whether the change costs a unit (spec 8.7). Reports the first
+ * Decides whether a role may be set (spec 8.5) and how many units it costs (spec 8.7). Reports the first
  * fault in the order of spec 8.6: an unreadable board, a role that the caller may not set, an unknown agent, a revoked
  * agent, the limit of records, an agent that has blocked the owner.
  *
  * @throws ServiceError `not_found`, `owner_role`, `forbidden`, `agent_revoked`, `membership_limit`, `admission_denied`.
  */
-export function roleChange(ground: Ground, next: AssignableRole): RoleChange {
+export function roleChange(ground: Ground, next: AssignableRole): number | 'nothing' {
   const { board, caller, current, standing, records } = ground
   if (!judge(board, caller).may_read) throw new ServiceError('not_found')
   if (ground.own && caller === 'owner') throw new ServiceError('owner_role')
@@ -43,7 +43,7 @@ export function roleChange(ground: Ground, next: AssignableRole): RoleChange {
   if (ground.blocked && !ground.own && isHigher(current, next)) {
     throw new ServiceError('admission_denied', { detail: 'the agent does not let you add it; it can subscribe itself' })
   }
-  return isSubscribed(next) && !isSubscribed(current) ? 'paid' : 'free'
+  return isSubscribed(next) && !isSubscribed(current) ? ADDITION_UNITS : 0
 }
 
 /** A new reader or writer, or a writer that was a reader. An owner may lower or remove an agent that has blocked it. */

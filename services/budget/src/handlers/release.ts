@@ -3,7 +3,7 @@ import type { release } from '@svc/contracts/budget.ts'
 import type { ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
-import { retryOnConflict } from '@svc/postgres/database.ts'
+import { retryOnConflict } from '@svc/postgres/errors.ts'
 import type { BudgetDeps } from '../deps.ts'
 import { type ReleaseItem, releaseBatch } from '../store/release.ts'
 

@@ -1,4 +1,5 @@
-import { type Database, isLockTimeout } from '@svc/postgres/database.ts'
+import type { Database } from '@svc/postgres/database.ts'
+import { isLockTimeout } from '@svc/postgres/errors.ts'
 import { type Loop, startLoop } from '@svc/service/loop.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { SLOTS, truncateReservations } from '../store/reservations.ts'

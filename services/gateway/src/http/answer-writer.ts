@@ -92,7 +92,7 @@ export function createAnswerWriter({
     const client = clients.ofRequest(raw.req)
     const slot: Slot = { kind: kindOf(operation, raw.req.headers), client }
     load.resume(slot)
-    outflow.track(raw, { client, bytes, onLeft: () => load.end(slot) })
+    outflow.trackAnswer(raw, { client, bytes, onLeft: () => load.end(slot) })
   }
 
   /**

@@ -33,118 +33,131 @@ const MAX_OTHERS = 255
  */
 const ANSWER_LIMIT_MS = 1_000
 
-/**
- * Finds the other gateways and talks to them. Without NATS, and until it hears of another gateway, this gateway acts alone.
- * Any process with the gateway's NATS credentials is trusted.
- */
+/** Finds the other gateways. */
 export async function startGateways(channel: Channel, logger: Logger): Promise<Gateways & Disposable> {
-  const self = randomBytes(8).toString('hex')
-  /** The other gateways, and how many intervals ago each was last heard of. */
-  const others = new Map<string, number>()
-  const keepers = new Map<RateLimitName, (report: ReportOf) => Settlement>()
-  const listeners: (() => void)[] = []
-  let all: readonly string[] = [self]
-  let isAnswering = false
-
-  const presences = channel.subscribe(PRESENCE_SUBJECT, hear)
-  channel.subscribe(reportRatesTo(self), answer)
-  const interval = setInterval(beat, PRESENCE_INTERVAL_MS)
-  interval.unref()
-  const level = knownGateways.read(() => [[{}, all.length]])
-  void channel.watchConnection((state) => {
-    if (state === 'back') announce('new')
-    else forgetAll()
-  })
-  announce('new')
+  const gateways = new NatsGateways(channel, logger)
   // After this flush the others know this gateway, and their answers are on the way before the first request arrives.
   await channel.flush()
+  return gateways
+}
 
-  return {
-    self,
-    get all() {
-      return all
-    },
-    report,
-    onReport: (limit, keep) => void keepers.set(limit, keep),
-    onChange: (changed) => void listeners.push(changed),
-    [Symbol.dispose]() {
-      clearInterval(interval)
-      level[Symbol.dispose]()
-      presences[Symbol.dispose]()
-      announce('gone')
-      forgetAll()
-    },
+/**
+ * The gateways of a deployment, including this one, and the messages between this gateway and the others. Without NATS, and
+ * until it hears of another gateway, this gateway acts alone. Any process with the gateway's NATS credentials is trusted.
+ */
+class NatsGateways implements Gateways, Disposable {
+  readonly self: string = randomBytes(8).toString('hex')
+  readonly #channel: Channel
+  readonly #logger: Logger
+  /** The other gateways, and how many intervals ago each was last heard of. */
+  readonly #others = new Map<string, number>()
+  readonly #keepers = new Map<RateLimitName, (report: ReportOf) => Settlement>()
+  readonly #onChanges: (() => void)[] = []
+  readonly #running = new DisposableStack()
+  #all: readonly string[] = [this.self]
+  #isAnswering = false
+
+  constructor(channel: Channel, logger: Logger) {
+    this.#channel = channel
+    this.#logger = logger
+    this.#running.use(channel.subscribe(PRESENCE_SUBJECT, (presence) => this.#hear(presence)))
+    channel.subscribe(reportRatesTo(this.self), (request, respond) => this.#answerReports(request, respond))
+    this.#running.adopt(setInterval(() => this.#beat(), PRESENCE_INTERVAL_MS).unref(), clearInterval)
+    this.#running.use(knownGateways.read(() => [[{}, this.#all.length]]))
+    void channel.watchConnection((state) => {
+      if (state === 'back') this.#announce('new')
+      else this.#forgetAll()
+    })
+    this.#announce('new')
   }
 
-  function announce(state: GatewayPresence['state']): void {
-    channel.publish(PRESENCE_SUBJECT, { gateway: self, state } satisfies GatewayPresence)
+  get all(): readonly string[] {
+    return this.#all
   }
 
-  function beat(): void {
-    announce('here')
-    for (const [gateway, missed] of others) {
-      if (missed >= MISSED_PRESENCES) others.delete(gateway)
-      else others.set(gateway, missed + 1)
+  onReport(limit: RateLimitName, keep: (report: ReportOf) => Settlement): void {
+    this.#keepers.set(limit, keep)
+  }
+
+  onChange(changed: () => void): void {
+    this.#onChanges.push(changed)
+  }
+
+  [Symbol.dispose](): void {
+    this.#running[Symbol.dispose]()
+    this.#announce('gone')
+    this.#forgetAll()
+  }
+
+  #announce(state: GatewayPresence['state']): void {
+    this.#channel.publish(PRESENCE_SUBJECT, { gateway: this.self, state } satisfies GatewayPresence)
+  }
+
+  #beat(): void {
+    this.#announce('here')
+    for (const [gateway, missed] of this.#others) {
+      if (missed >= MISSED_PRESENCES) this.#others.delete(gateway)
+      else this.#others.set(gateway, missed + 1)
     }
-    update()
+    this.#update()
   }
 
-  function hear(presence: unknown): void {
-    if (!isGatewayPresence(presence) || presence.gateway === self) return
+  #hear(presence: unknown): void {
+    if (!isGatewayPresence(presence) || presence.gateway === this.self) return
     const { gateway, state } = presence
-    if (state === 'gone') others.delete(gateway)
-    else if (others.has(gateway) || others.size < MAX_OTHERS) others.set(gateway, 0)
-    update()
-    if (state === 'new') answerNewcomers()
+    if (state === 'gone') this.#others.delete(gateway)
+    else if (this.#others.has(gateway) || this.#others.size < MAX_OTHERS) this.#others.set(gateway, 0)
+    this.#update()
+    if (state === 'new') this.#answerNewcomers()
   }
 
-  function answerNewcomers(): void {
-    if (isAnswering) return
-    isAnswering = true
+  #answerNewcomers(): void {
+    if (this.#isAnswering) return
+    this.#isAnswering = true
     setTimeout(() => {
-      isAnswering = false
-      announce('here')
+      this.#isAnswering = false
+      this.#announce('here')
     }, NEWCOMERS_MS).unref()
   }
 
-  function forgetAll(): void {
-    others.clear()
-    update()
+  #forgetAll(): void {
+    this.#others.clear()
+    this.#update()
   }
 
-  function update(): void {
-    if (all.length === others.size + 1 && all.every((gateway) => gateway === self || others.has(gateway))) return
-    all = [self, ...others.keys()]
-    logger.info({ gateways: all.length }, 'gateways that share rates')
-    for (const changed of listeners) changed()
+  #update(): void {
+    if (
+      this.#all.length === this.#others.size + 1 &&
+      this.#all.every((gateway) => gateway === this.self || this.#others.has(gateway))
+    )
+      return
+    this.#all = [this.self, ...this.#others.keys()]
+    this.#logger.info({ gateways: this.#all.length }, 'gateways that share rates')
+    for (const changed of this.#onChanges) changed()
   }
 
-  async function report(
-    keeper: string,
-    limit: RateLimitName,
-    reports: readonly ReportOf[],
-  ): Promise<readonly Settlement[]> {
+  async report(keeper: string, limit: RateLimitName, reports: readonly ReportOf[]): Promise<readonly Settlement[]> {
     const request: RequestOf<typeof reportRates> = {
       limit,
       reports: reports.map(({ client, taken, asked, level }) => [client, taken, asked, shortened(level)]),
     }
     try {
-      const reply = await channel.request(reportRatesTo(keeper), request, ANSWER_LIMIT_MS)
+      const reply = await this.#channel.request(reportRatesTo(keeper), request, ANSWER_LIMIT_MS)
       if (!reportRates.isReply(reply) || reply.settlements.length !== reports.length)
         throw new Error('the answer to a report of rates breaks its contract')
       return reply.settlements.map(([granted, level]) => ({ granted, level }))
     } catch (error) {
-      logger.warn({ err: error, gateway: keeper }, 'a gateway did not answer')
-      others.delete(keeper)
-      update()
+      this.#logger.warn({ err: error, gateway: keeper }, 'a gateway did not answer')
+      this.#others.delete(keeper)
+      this.#update()
       throw error
     }
   }
 
-  function answer(request: unknown, respond: (reply: unknown) => void): void {
-    const keep = reportRates.isRequest(request) ? keepers.get(request.limit) : undefined
+  #answerReports(request: unknown, respond: (reply: unknown) => void): void {
+    const keep = reportRates.isRequest(request) ? this.#keepers.get(request.limit) : undefined
     if (!reportRates.isRequest(request) || keep === undefined) {
-      logger.error('a report of rates breaks its contract and is ignored')
+      this.#logger.error('a report of rates breaks its contract and is ignored')
       return
     }
     const settlements = request.reports.map(([client, taken, asked, level]) => {

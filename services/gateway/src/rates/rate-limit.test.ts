@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Rate } from './gcra.ts'
 import { keeperOf } from './keeper.ts'
-import { createRateLimiter, type Gateways, type RateLimiter, type ReportOf } from './rate-limit.ts'
+import { type Gateways, RateLimiter, type ReportOf } from './rate-limit.ts'
 import { CREDIT_SHARE, creditOf, type Settlement } from './shared-bucket.ts'
 
 const NAMES = ['a', 'b', 'c', 'd', 'e', 'f']
@@ -38,7 +38,7 @@ class World {
     const node = { gateways, keepers, listeners }
     this.#nodes.set(self, node)
     const clock = { now: () => this.nowMs + clockMs, after: (ms: number, run: () => void) => this.after(ms, run) }
-    return createRateLimiter({ limit: 'requests', rate: this.#rate, gateways, clock })
+    return new RateLimiter({ limit: 'requests', rate: this.#rate, gateways, clock })
   }
 
   /** Tells every gateway which gateways exist. */
@@ -71,7 +71,7 @@ class World {
 
   /** Makes one request. The promise settles when it is judged; the virtual clock may have to advance first. */
   take(limiter: RateLimiter, client: string): Promise<number> {
-    const verdict = limiter.take(client)
+    const verdict = limiter.takeRequest(client)
     if (verdict === 0) this.admittedMs.push(this.nowMs)
     return Promise.resolve(verdict)
   }
@@ -141,7 +141,7 @@ describe('spec 3.15: one gateway', () => {
   test('each client has its own allowance, and a refusal says whole seconds, at least one', () => {
     const world = new World({ perSecond: 0.4, burst: 2 })
     const limiter = world.start('a')
-    const take = (client: string): unknown => limiter.take(client)
+    const take = (client: string): unknown => limiter.takeRequest(client)
     expect([take('x'), take('x'), take('x')]).toEqual([0, 0, 3])
     expect(take('y')).toBe(0)
     world.nowMs = 2_490
@@ -236,7 +236,7 @@ describe('spec 3.15: limits hold over several gateways together, within 20 %', (
     world.meet('a', 'b', 'c')
     for (let at = 0; at < 1_000; at += 1) {
       await world.until(at * 10)
-      expect(limiters[at % 3]?.take('client')).toBe(0)
+      expect(limiters[at % 3]?.takeRequest('client')).toBe(0)
     }
   })
 
@@ -275,7 +275,7 @@ describe('spec 3.15: limits hold over several gateways together, within 20 %', (
     await world.until(100)
     // Two are admitted on credit and eight are granted by the keeper. This gateway refuses the rest.
     expect((await Promise.all(verdicts)).filter((verdict) => verdict === 0)).toHaveLength(10)
-    expect(b.take(client)).toBe(1)
+    expect(b.takeRequest(client)).toBe(1)
   })
 })
 
@@ -292,7 +292,7 @@ describe('gateways come and go', () => {
     const c = world.start('c')
     world.meet('a', 'b', 'c')
     await world.until(200)
-    expect(c.take(client)).toBe(1)
+    expect(c.takeRequest(client)).toBe(1)
   })
 
   test('if the keeper has died, the other gateways give the next keeper what they know', async () => {
@@ -305,7 +305,7 @@ describe('gateways come and go', () => {
     await world.until(100)
     world.meet('a', 'b')
     await world.until(200)
-    expect(next.keeper.take(client)).toBe(1)
+    expect(next.keeper.takeRequest(client)).toBe(1)
   })
 
   test('without a network each gateway admits only the burst, and no request waits for long', async () => {
@@ -330,6 +330,6 @@ describe('gateways come and go', () => {
     await world.until(1_500)
     world.isConnected = true
     await world.until(3_000)
-    expect(b.take(client)).toBeGreaterThan(0)
+    expect(b.takeRequest(client)).toBeGreaterThan(0)
   })
 })

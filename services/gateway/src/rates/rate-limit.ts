@@ -19,15 +19,6 @@ import {
   takeReport,
 } from './shared-bucket.ts'
 
-/** Limits the requests of each client, counted over all gateways together. Source: spec 3.15. */
-export interface RateLimiter {
-  /**
-   * @returns 0 if the request is admitted, else whole seconds to wait, at least 1, for `Retry-After`. It is a promise only if
-   *   another gateway must be asked, which most clients never need. The promise does not reject.
-   */
-  take(client: string): number | Promise<number>
-}
-
 export interface ReportOf extends Report {
   readonly client: string
 }
@@ -88,157 +79,173 @@ interface Client extends Bucket {
   isUnhurried: boolean
 }
 
-export function createRateLimiter({ limit, rate, gateways, clock = MONOTONIC }: RateLimiterOptions): RateLimiter {
-  const clients = new LRUCache<string, Client>({ max: MAX_CLIENTS })
-  const queues = new Map<string, Batcher<Client, void>>()
+/** Limits the requests of each client, counted over all gateways together. Source: spec 3.15. */
+export class RateLimiter {
+  readonly #limit: RateLimitName
+  readonly #rate: Rate
+  readonly #gateways: Gateways
+  readonly #clock: Clock
+  readonly #clients = new LRUCache<string, Client>({ max: MAX_CLIENTS })
+  readonly #queues = new Map<string, Batcher<Client, void>>()
   /** Clients that have used less than half of their credit, so the keeper can learn of it later. */
-  let unhurried: Client[] = []
-  cachedEntries.read(() => [[{ cache: limit }, clients.size]])
-  gateways.onReport(limit, keep)
-  gateways.onChange(handOver)
-  return { take }
+  #unhurried: Client[] = []
 
-  function take(key: string): number | Promise<number> {
-    const client = clientOf(key)
-    const nowMs = clock.now()
-    if (keeperFor(client) === gateways.self) return secondsOf(takeAsKeeper(client, nowMs, rate))
+  constructor({ limit, rate, gateways, clock = MONOTONIC }: RateLimiterOptions) {
+    this.#limit = limit
+    this.#rate = rate
+    this.#gateways = gateways
+    this.#clock = clock
+    cachedEntries.read(() => [[{ cache: limit }, this.#clients.size]])
+    gateways.onReport(limit, (report) => this.#keepReport(report))
+    gateways.onChange(() => this.#handOver())
+  }
 
-    const credit = creditOf(rate, gateways.all.length)
-    const verdict = takeOnCredit(client, nowMs, rate, credit)
+  /**
+   * @returns 0 if the request is admitted, else whole seconds to wait, at least 1, for `Retry-After`. It is a promise only if
+   *   another gateway must be asked, which most clients never need. The promise does not reject.
+   */
+  takeRequest(key: string): number | Promise<number> {
+    const client = this.#clientOf(key)
+    const nowMs = this.#clock.now()
+    if (this.#keeperFor(client) === this.#gateways.self) return secondsOf(takeAsKeeper(client, nowMs, this.#rate))
+
+    const credit = creditOf(this.#rate, this.#gateways.all.length)
+    const verdict = takeOnCredit(client, nowMs, this.#rate, credit)
     if (verdict !== 'ask') {
-      if (verdict === 0) hasTaken(client, credit)
+      if (verdict === 0) this.#noteTaken(client, credit)
       return secondsOf(verdict)
     }
     return new Promise((resolve) => {
       client.waiting.push(resolve)
-      enqueue(client)
+      this.#enqueueReport(client)
     })
   }
 
-  function clientOf(key: string): Client {
-    const known = clients.get(key)
+  #clientOf(key: string): Client {
+    const known = this.#clients.get(key)
     if (known !== undefined) return known
-    const bucket = createBucket(clock.now())
+    const bucket = createBucket(this.#clock.now())
     const client = { ...bucket, key, keeper: '', gateways: undefined, waiting: [], isQueued: false, isUnhurried: false }
-    clients.set(key, client)
+    this.#clients.set(key, client)
     return client
   }
 
-  function keeperFor(client: Client): string {
-    if (client.gateways !== gateways.all) {
-      client.gateways = gateways.all
-      client.keeper = keeperOf(client.key, gateways.all)
+  #keeperFor(client: Client): string {
+    if (client.gateways !== this.#gateways.all) {
+      client.gateways = this.#gateways.all
+      client.keeper = keeperOf(client.key, this.#gateways.all)
     }
     return client.keeper
   }
 
-  function keep({ client, ...report }: ReportOf): Settlement {
-    return keepReport(clientOf(client), report, clock.now(), rate)
+  #keepReport({ client, ...report }: ReportOf): Settlement {
+    return keepReport(this.#clientOf(client), report, this.#clock.now(), this.#rate)
   }
 
-  function hasTaken(client: Client, credit: number): void {
-    if (onCredit(client) * 2 >= credit) enqueue(client)
-    else reportLater(client)
+  #noteTaken(client: Client, credit: number): void {
+    if (onCredit(client) * 2 >= credit) this.#enqueueReport(client)
+    else this.#reportLater(client)
   }
 
-  function reportLater(client: Client): void {
+  #reportLater(client: Client): void {
     if (client.isUnhurried) return
     client.isUnhurried = true
-    if (unhurried.length === 0) clock.after(REPORT_INTERVAL_MS, reportUnhurried)
-    unhurried.push(client)
+    if (this.#unhurried.length === 0) this.#clock.after(REPORT_INTERVAL_MS, () => this.#reportUnhurried())
+    this.#unhurried.push(client)
   }
 
-  function reportUnhurried(): void {
-    const all = unhurried
-    unhurried = []
+  #reportUnhurried(): void {
+    const all = this.#unhurried
+    this.#unhurried = []
     for (const client of all) {
       client.isUnhurried = false
-      if (client.taken > 0) enqueue(client)
+      if (client.taken > 0) this.#enqueueReport(client)
     }
   }
 
   /** Reports buckets that now have another keeper to that keeper, starting with the clients seen most recently. */
-  function handOver(): void {
+  #handOver(): void {
     let looked = 0
-    for (const client of clients.values()) {
+    for (const client of this.#clients.values()) {
       looked += 1
       if (looked > MAX_REPORTS_WAITING) return
       const before = client.keeper
-      if (keeperFor(client) !== before && levelOf(client.fullAtMs, clock.now(), rate) >= 1) enqueue(client)
+      if (this.#keeperFor(client) !== before && levelOf(client.fullAtMs, this.#clock.now(), this.#rate) >= 1)
+        this.#enqueueReport(client)
     }
   }
 
   /** Each client has at most one report in flight. Requests that arrive in the meantime go into the next one. */
-  function enqueue(client: Client): void {
+  #enqueueReport(client: Client): void {
     if (client.isQueued || client.underWay !== undefined) return
-    const keeper = keeperFor(client)
-    if (keeper === gateways.self) {
-      judgeHere(client)
+    const keeper = this.#keeperFor(client)
+    if (keeper === this.#gateways.self) {
+      this.#judgeHere(client)
       return
     }
     client.isQueued = true
     // The promise rejects only if the queue is full, because a report never fails. Then judge the client's requests here.
-    queueOf(keeper)(client).catch(() => judgeHere(client))
+    this.#queueOf(keeper)(client).catch(() => this.#judgeHere(client))
   }
 
-  function queueOf(keeper: string): Batcher<Client, void> {
-    const known = queues.get(keeper)
+  #queueOf(keeper: string): Batcher<Client, void> {
+    const known = this.#queues.get(keeper)
     if (known !== undefined) return known
-    for (const other of queues.keys()) if (!gateways.all.includes(other)) queues.delete(other)
+    for (const other of this.#queues.keys()) if (!this.#gateways.all.includes(other)) this.#queues.delete(other)
     const queue = createBatcher<Client, void>({
-      run: (batch) => report(keeper, batch),
+      run: (batch) => this.#sendReports(keeper, batch),
       maxItems: MAX_RATE_REPORTS,
       maxWaiting: MAX_REPORTS_WAITING,
       turn: 'loop',
     })
-    queues.set(keeper, queue)
+    this.#queues.set(keeper, queue)
     return queue
   }
 
-  async function report(keeper: string, batch: readonly Client[]): Promise<undefined[]> {
+  async #sendReports(keeper: string, batch: readonly Client[]): Promise<undefined[]> {
     const reports = batch.map((client) => {
       client.isQueued = false
-      return { client: client.key, ...takeReport(client, clock.now(), rate) }
+      return { client: client.key, ...takeReport(client, this.#clock.now(), this.#rate) }
     })
     // gateways.ts logs why there are no settlements.
-    const settlements = await gateways.report(keeper, limit, reports).catch(() => undefined)
+    const settlements = await this.#gateways.report(keeper, this.#limit, reports).catch(() => undefined)
     batch.forEach((client, at) => {
       const settlement = settlements?.[at]
-      if (settlement === undefined) wentUnanswered(client)
-      else wasSettled(client, settlement)
+      if (settlement === undefined) this.#wentUnanswered(client)
+      else this.#wasSettled(client, settlement)
     })
     return batch.map(() => undefined)
   }
 
-  function wasSettled(client: Client, settlement: Settlement): void {
+  #wasSettled(client: Client, settlement: Settlement): void {
     const asked = client.underWay?.asked ?? 0
-    settle(client, settlement, clock.now(), rate)
-    answer(client, settlement.granted, asked)
-    if (client.asked > 0) enqueue(client)
-    else if (client.taken > 0) hasTaken(client, creditOf(rate, gateways.all.length))
+    settle(client, settlement, this.#clock.now(), this.#rate)
+    this.#answerWaiting(client, settlement.granted, asked)
+    if (client.asked > 0) this.#enqueueReport(client)
+    else if (client.taken > 0) this.#noteTaken(client, creditOf(this.#rate, this.#gateways.all.length))
   }
 
-  function wentUnanswered(client: Client): void {
+  #wentUnanswered(client: Client): void {
     const asked = client.underWay?.asked ?? 0
     giveUp(client)
-    answer(client, asked, asked)
-    if (client.asked > 0) enqueue(client)
-    else reportLater(client)
+    this.#answerWaiting(client, asked, asked)
+    if (client.asked > 0) this.#enqueueReport(client)
+    else this.#reportLater(client)
   }
 
   /** Admits without asking: either this gateway is now the keeper, or too many reports wait for the keeper. */
-  function judgeHere(client: Client): void {
+  #judgeHere(client: Client): void {
     const { asked } = client
     client.isQueued = false
     client.asked = 0
     client.taken += asked
-    answer(client, asked, asked)
+    this.#answerWaiting(client, asked, asked)
   }
 
   /** Answers the requests that have waited longest. */
-  function answer(client: Client, granted: number, asked: number): void {
+  #answerWaiting(client: Client, granted: number, asked: number): void {
     if (asked === 0) return
-    const { waitMs } = judgeRequest(client.fullAtMs, clock.now(), rate)
+    const { waitMs } = judgeRequest(client.fullAtMs, this.#clock.now(), this.#rate)
     client.waiting.splice(0, asked).forEach((resolve, at) => {
       resolve(at < granted ? 0 : Math.max(1, secondsOf(waitMs)))
     })

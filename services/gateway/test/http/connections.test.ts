@@ -7,7 +7,7 @@ import { eventually } from '@svc/test/support/eventually.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createLoad } from '../../src/http/load/load.ts'
-import { createOutflow } from '../../src/http/load/outflow.ts'
+import { Outflow } from '../../src/http/load/outflow.ts'
 import { createHttpApp } from '../../src/http-app.ts'
 import { openRaw } from '../support/harness.ts'
 import { createGuards } from '../support/http-guards.ts'
@@ -17,7 +17,7 @@ const REQUEST_MS = 600
 
 let port: number
 const load = createLoad({ logger: createLogger('test', 'silent'), maxRequests: 10 })
-const outflow = createOutflow({ maxRequests: 10 })
+const outflow = new Outflow({ maxRequests: 10 })
 let counted = 0
 const guards = {
   ...createGuards({ load }),

@@ -12,7 +12,7 @@ import { MAX_REQUESTS } from '../../src/config.ts'
 import type { Answer } from '../../src/http/answer.ts'
 import { createDocument } from '../../src/http/document.ts'
 import { createLoad, Overloaded } from '../../src/http/load/load.ts'
-import { createOutflow, type OutflowOptions } from '../../src/http/load/outflow.ts'
+import { Outflow, type OutflowOptions } from '../../src/http/load/outflow.ts'
 import { createHttpApp } from '../../src/http-app.ts'
 import { openRaw, type RawConnection } from '../support/harness.ts'
 import { createGuards } from '../support/http-guards.ts'
@@ -49,7 +49,7 @@ async function start({ outflow: limits, ...connections }: Setting) {
     guards.room.touch(socket)
     progress.add(socket)
   }
-  const outflow = running.use(createOutflow({ maxRequests, ...limits, onProgress }))
+  const outflow = running.use(new Outflow({ maxRequests, ...limits, onProgress }))
   const gate = Promise.withResolvers<void>()
   const document = createDocument({ text: 'd'.repeat(MEBIBYTE), type: 'text/plain' })
   const most = { bytes: 0 }

@@ -52,6 +52,15 @@ create table identity.nonces_1 partition of identity.nonces for values in (1)
 create table identity.nonces_2 partition of identity.nonces for values in (2)
   with (autovacuum_enabled = false);
 
+-- The outcome of each paid operation (libs/charging). Deadlines are epoch milliseconds.
+create table identity.operations (
+  id text collate "C" primary key, -- commit, fence
+  -- True: the attempt with this deadline has committed. False: a fence; no attempt with this or an earlier deadline may commit.
+  committed boolean not null,
+  deadline_ms bigint not null
+);
+create index operations_deadline on identity.operations (deadline_ms); -- purge
+
 grant usage on schema identity to identity;
 -- First, revoke the default privileges of the deployment.
 revoke all on identity.agents, identity.consumed_challenges from identity;
@@ -65,3 +74,4 @@ grant update (inbox_policy, discoverable, revoked, webhook_closed, mailbox_versi
 grant select, insert, update, delete on identity.consumed_challenges to identity;
 grant select, insert on identity.nonces to identity;
 grant truncate on identity.nonces_0, identity.nonces_1, identity.nonces_2 to identity;
+grant select, insert, update, delete on identity.operations to identity;

@@ -1,6 +1,6 @@
 import type { InboxPolicy, Settings } from '@svc/contracts/resources.ts'
 import { describe, expect, test } from 'vitest'
-import { applySettings, settingsChange } from './settings.ts'
+import { applySettings, settingsPrice } from './settings.ts'
 
 const POLICIES: InboxPolicy[] = ['requests', 'open', 'contacts', 'closed']
 const DISCOVERABLE = [true, false]
@@ -12,7 +12,7 @@ describe('spec 5.10, 11.2: a PATCH costs 1 unit if it changes anything besides c
         [...DISCOVERABLE, undefined].map((show) => {
           const policyChanges = to !== undefined && to !== from
           const listingChanges = show !== undefined && show !== shown
-          const price = listingChanges ? 'paid' : !policyChanges ? 'nothing' : to === 'closed' ? 'free' : 'paid'
+          const price = listingChanges ? 1 : !policyChanges ? 'nothing' : to === 'closed' ? 0 : 1
           return { from, shown, to, show, price }
         }),
       ),
@@ -27,11 +27,11 @@ describe('spec 5.10, 11.2: a PATCH costs 1 unit if it changes anything besides c
     }
     const after = applySettings(before, settings)
     expect(after).toEqual({ inbox_policy: to ?? from, discoverable: show ?? shown })
-    expect(settingsChange(before, after)).toBe(price)
+    expect(settingsPrice(before, after)).toBe(price)
   })
 
   test('spec 11.2: closing alone is free, also if the PATCH repeats other settings', () => {
     const before = { inbox_policy: 'open', discoverable: true } as const
-    expect(settingsChange(before, applySettings(before, { inbox_policy: 'closed', discoverable: true }))).toBe('free')
+    expect(settingsPrice(before, applySettings(before, { inbox_policy: 'closed', discoverable: true }))).toBe(0)
   })
 })

@@ -14,12 +14,11 @@ export function applySettings(current: CurrentSettings, settings: Settings): Cur
   }
 }
 
-/** `nothing`: no change. `free`: a change that costs nothing. `paid`: a change that costs 1 unit. */
-export type SettingsChange = 'nothing' | 'free' | 'paid'
+const CHANGE_UNITS = 1
 
-/** Closing the inbox is free if nothing else changes, and so is a PATCH that changes nothing (spec 5.10, 11.2). */
-export function settingsChange(before: CurrentSettings, after: CurrentSettings): SettingsChange {
-  if (after.discoverable !== before.discoverable) return 'paid'
+/** The units that a change costs. Closing the inbox is free if nothing else changes, and so is a PATCH that changes nothing (spec 5.10, 11.2). */
+export function settingsPrice(before: CurrentSettings, after: CurrentSettings): number | 'nothing' {
+  if (after.discoverable !== before.discoverable) return CHANGE_UNITS
   if (after.inbox_policy === before.inbox_policy) return 'nothing'
-  return after.inbox_policy === 'closed' ? 'free' : 'paid'
+  return after.inbox_policy === 'closed' ? 0 : CHANGE_UNITS
 }

@@ -1,6 +1,7 @@
 import { type Batcher, createBatcher } from '@svc/batching/batcher.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
-import { type Database, retryOnConflict, type Sql } from '@svc/postgres/database.ts'
+import type { Database, Sql } from '@svc/postgres/database.ts'
+import { retryOnConflict } from '@svc/postgres/errors.ts'
 import { nonceKey } from '../domain/nonce-key.ts'
 
 export interface Admission {

@@ -151,6 +151,15 @@ create table messaging.message_fences (
 );
 create index message_fences_age on messaging.message_fences (fenced_at); -- purge
 
+-- The outcome of each paid operation (libs/charging). Deadlines are epoch milliseconds.
+create table messaging.operations (
+  id text collate "C" primary key, -- commit, fence
+  -- True: the attempt with this deadline has committed. False: a fence; no attempt with this or an earlier deadline may commit.
+  committed boolean not null,
+  deadline_ms bigint not null
+);
+create index operations_deadline on messaging.operations (deadline_ms); -- purge
+
 grant usage on schema messaging to messaging;
 grant select, insert, update, delete, truncate on all tables in schema messaging to messaging;
 grant usage on all sequences in schema messaging to messaging;

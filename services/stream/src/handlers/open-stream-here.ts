@@ -1,7 +1,7 @@
 import type { CallContext } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { StreamPlace, StreamRequest } from '@svc/contracts/stream.ts'
-import { sqlStateOf } from '@svc/postgres/database.ts'
+import { sqlStateOf } from '@svc/postgres/errors.ts'
 import type { StreamDeps } from '../deps.ts'
 import { takeLease } from '../store/leases.ts'
 

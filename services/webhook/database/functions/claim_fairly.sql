@@ -1,11 +1,16 @@
--- webhook.claim_fairly, revision 2
--- Leases due jobs to one worker: the oldest jobs of each due endpoint, as many as the endpoint has free slots. It locks the
--- endpoints first. Then it counts the jobs in a statement that sees everything committed before the lock. So the limit of
--- slots holds across all workers.
+-- webhook.claim_fairly, revision 3
+-- Leases due jobs to one worker, the oldest jobs of each endpoint first. In three steps:
 --
--- In one worker, a host has at most `host_jobs` requests of one standing, including those already in progress (`busy_*`).
--- Among the due endpoints of a host, each gets its first request before any gets a second one. Second requests use at most
--- half of the host's share, so that the other half stays free for endpoints that have no request.
+-- 1. Share. Every free slot of a due endpoint is a place: the first place of an endpoint is its first request, and so on. The
+--    places of each host are ranked, first places before second ones, and so are the places of all hosts together. A place
+--    within both limits is granted. So each endpoint of a host gets its first request before any gets a second one.
+--    An endpoint that has a grant is locked.
+-- 2. Lease. Counts the free slots again, because another worker may have leased jobs before the lock, and leases at most as
+--    many jobs as were granted. So the limit of slots holds across all workers.
+-- 3. Notes when each of these endpoints is due again.
+--
+-- A host has at most `host_jobs` requests of one standing in this worker, including those in progress (`busy_*`). Second
+-- requests use at most half of them, so that the other half stays free for endpoints that have no request.
 --
 -- In: the maximum of jobs of steady and of struggling endpoints, the slots of an endpoint, the seconds of a lease, the
 --   maximum of jobs of a host; parallel arrays: the worker's requests in progress by standing and host.
@@ -23,21 +28,22 @@ declare
   chosen text[];
   grants bigint[];
   moment timestamptz := clock_timestamp();
-  enough text[] := array(
+  full_hosts text[] := array(
     select b.standing || ' ' || b.host from unnest(busy_standings, busy_hosts, busy_jobs) as b (standing, host, jobs)
     where b.jobs >= host_jobs
   );
 begin
+  -- 1. Share. Twice as many endpoints as jobs, because some have no free slot.
   with due as materialized (
     (
       select e.agent_id, e.configuration, e.due_at, e.host, e.standing from webhook.endpoints e
-      where not e.struggling and e.due_at <= moment and e.standing || ' ' || e.host <> all (enough)
+      where not e.struggling and e.due_at <= moment and e.standing || ' ' || e.host <> all (full_hosts)
       order by e.due_at limit 2 * steady_jobs
     )
     union all
     (
       select e.agent_id, e.configuration, e.due_at, e.host, e.standing from webhook.endpoints e
-      where e.struggling and e.due_at <= moment and e.standing || ' ' || e.host <> all (enough)
+      where e.struggling and e.due_at <= moment and e.standing || ' ' || e.host <> all (full_hosts)
       order by e.due_at limit 2 * struggling_jobs
     )
   ), counted as materialized (
@@ -47,19 +53,19 @@ begin
     from due d
   ), places as (
     select c.agent_id, c.due_at, c.standing, p.place, coalesce(b.jobs, 0)
-      + row_number() over (partition by c.standing, c.host order by p.place, c.due_at) as in_host
+      + row_number() over (partition by c.standing, c.host order by p.place, c.due_at) as rank_in_host
     from counted c
     cross join lateral generate_series(c.leased + 1, slots) as p (place)
     left join unnest(busy_standings, busy_hosts, busy_jobs) as b (standing, host, jobs)
       on b.standing = c.standing and b.host = c.host
-  ), fair as (
-    select p.*, row_number() over (partition by p.standing = 'struggling' order by p.place, p.due_at) as in_all
+  ), within_host as (
+    select p.*, row_number() over (partition by p.standing = 'struggling' order by p.place, p.due_at) as rank_in_all
     from places p
-    where p.in_host <= case when p.place = 1 then host_jobs else greatest(host_jobs / 2, slots) end
+    where p.rank_in_host <= case when p.place = 1 then host_jobs else greatest(host_jobs / 2, slots) end
   ), granted as materialized (
-    select f.agent_id, count(*) as jobs from fair f
-    where f.in_all <= case when f.standing = 'struggling' then struggling_jobs else steady_jobs end
-    group by f.agent_id
+    select w.agent_id, count(*) as jobs from within_host w
+    where w.rank_in_all <= case when w.standing = 'struggling' then struggling_jobs else steady_jobs end
+    group by w.agent_id
   ), locked as materialized (
     select e.agent_id from webhook.endpoints e
     where e.due_at <= moment and e.agent_id in (select g.agent_id from granted g)
@@ -71,6 +77,7 @@ begin
     return;
   end if;
 
+  -- 2. Lease.
   moment := clock_timestamp();
   return query
     with free as materialized (
@@ -92,6 +99,7 @@ begin
     returning t.agent_id, j.configuration, j.message_id, j.lease, t.url, t.host, t.key_id, t.sealed, j.body, j.expires_at,
       j.accepted_ms, j.attempts, t.standing;
 
+  -- 3. When each endpoint is due again.
   update webhook.endpoints e set due_at = case
     when slots <= webhook.count_leased(e.configuration, moment) then webhook.first_lease_end(e.configuration, moment)
     else (select min(j.due_at) from webhook.jobs j where j.configuration = e.configuration and j.due_at is not null)

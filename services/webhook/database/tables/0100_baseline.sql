@@ -99,6 +99,15 @@ create table webhook.reconciliation (
 );
 insert into webhook.reconciliation default values;
 
+-- The outcome of each paid operation (libs/charging). Deadlines are epoch milliseconds.
+create table webhook.operations (
+  id text collate "C" primary key, -- commit, fence
+  -- True: the attempt with this deadline has committed. False: a fence; no attempt with this or an earlier deadline may commit.
+  committed boolean not null,
+  deadline_ms bigint not null
+);
+create index operations_deadline on webhook.operations (deadline_ms); -- purge
+
 grant usage on schema webhook to webhook;
 -- No delete of endpoints: a revocation is for ever. First, revoke the default privileges of the deployment.
 revoke all on webhook.endpoints, webhook.jobs, webhook.retired, webhook.reconciliation from webhook;
@@ -106,3 +115,4 @@ grant select, insert, update on webhook.endpoints to webhook;
 grant select, insert, update, delete on webhook.jobs to webhook;
 grant select, insert, update, delete on webhook.retired to webhook;
 grant select, update on webhook.reconciliation to webhook;
+grant select, insert, update, delete on webhook.operations to webhook;

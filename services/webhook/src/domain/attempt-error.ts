@@ -1,5 +1,5 @@
 import { ServiceError } from '@svc/contracts/errors.ts'
-import { tlsFailureOf } from '@svc/tls/failure.ts'
+import { errorCodeOf, tlsFailureOf } from '@svc/tls/failure.ts'
 
 /** What an attempt was doing when it failed. */
 type Phase = 'resolve' | 'connect' | 'handshake' | 'answer'
@@ -36,8 +36,10 @@ export function attemptErrorOf(error: unknown, phase: Phase): AttemptError {
   if (error instanceof AttemptError) return error
   // An exempt target that no longer is one.
   if (error instanceof ServiceError) return new AttemptError('address', `url: ${error.message}`)
-  const { code, name } = codeOf(error)
+  const name = error instanceof Error ? error.name : 'unknown'
   if (name === 'TimeoutError') return lateIn(phase)
+  // Codes come from Node, OpenSSL and the HTTP client, never from the endpoint.
+  const code = errorCodeOf(error) || name
   const words = phase === 'resolve' ? RESOLVING[code] : (tlsWords(error, phase) ?? CONNECTING[code])
   const result = phase === 'resolve' ? 'address' : code === 'ETIMEDOUT' ? 'timeout' : 'connection'
   return new AttemptError(result, `${words ?? OTHERWISE[phase]} (${code})`, error)
@@ -79,7 +81,7 @@ const OTHERWISE: Readonly<Record<Phase, string>> = {
 function tlsWords(error: unknown, phase: Phase): string | undefined {
   const kind = tlsFailureOf(error)
   if (kind !== undefined) return TLS[kind]
-  return phase === 'handshake' && codeOf(error).code === 'ECONNRESET'
+  return phase === 'handshake' && errorCodeOf(error) === 'ECONNRESET'
     ? 'tls: the connection was closed during the handshake'
     : undefined
 }
@@ -91,10 +93,4 @@ const TLS: Readonly<Record<NonNullable<ReturnType<typeof tlsFailureOf>>, string>
   'unknown authority':
     'tls: the certificate is self-signed, from an unknown authority, or sent without its intermediates',
   other: 'tls: the handshake failed',
-}
-
-/** Codes come from Node, OpenSSL and the HTTP client, never from the endpoint. */
-function codeOf(error: unknown): { code: string; name: string } {
-  if (!(error instanceof Error)) return { code: 'unknown', name: 'unknown' }
-  return { code: 'code' in error ? String(error.code) : error.name, name: error.name }
 }

@@ -1,6 +1,6 @@
 import type { inspectJobs as inspectJobsCall, retryJobs as retryJobsCall } from '@svc/contracts/admin.ts'
 import type { ReplyOf, RequestOf } from '@svc/contracts/define.ts'
-import { retryOnConflict } from '@svc/postgres/database.ts'
+import { retryOnConflict } from '@svc/postgres/errors.ts'
 import { runReport } from '@svc/postgres/report.ts'
 import type { WebhookDeps } from '../deps.ts'
 import { listInspected, retryFailed } from '../store/job-inspection.ts'

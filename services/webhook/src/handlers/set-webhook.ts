@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { chargedChange } from '@svc/charging/charged-change.ts'
 import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { setWebhook as setWebhookCall } from '@svc/contracts/webhook.ts'
+import type { Tx } from '@svc/postgres/database.ts'
 import type { WebhookDeps } from '../deps.ts'
 import { parseWebhookUrl } from '../domain/webhook-url.ts'
 import { lockEndpoint, replaceConfiguration } from '../store/endpoints.ts'
@@ -12,27 +14,28 @@ type Deps = Pick<WebhookDeps, 'database' | 'charging' | 'operations' | 'secrets'
 const UNITS = 1
 
 /**
- * Sets the webhook, and voids the pending jobs of the previous one in the same transaction. Every call is an operation
- * of its own, so a repeat also voids pending jobs and costs 1 unit (spec 10.1, 11.2).
+ * Sets the webhook, and voids the pending jobs of the previous one in the same transaction. A repeat also voids pending jobs
+ * and costs 1 unit (spec 10.1, 11.2).
  */
 export async function setWebhook(
-  { database, charging, operations, secrets, exemptTargets }: Deps,
+  deps: Deps,
   { agent_id: agentId, webhook, after }: RequestOf<typeof setWebhookCall>,
   context: CallContext,
 ): Promise<ReplyOf<typeof setWebhookCall>> {
   const { url, secret } = webhook
-  parseWebhookUrl(url, exemptTargets)
+  parseWebhookUrl(url, deps.exemptTargets)
   const id = randomUUID()
-  const sealed = secrets.seal(Buffer.from(secret, 'utf8'), { agentId, configuration: id })
-  const cost = { operation: `webhook:${id}`, agentId, units: UNITS, introductionPeer: null }
-  await charging.charge(cost, context, (reservation) =>
-    database.transaction(async (tx) => {
+  const sealed = deps.secrets.seal(Buffer.from(secret, 'utf8'), { agentId, configuration: id })
+  const change = {
+    agentId,
+    lock: agentId,
+    price: async () => UNITS,
+    async write(tx: Tx): Promise<void> {
       const endpoint = await lockEndpoint(tx, agentId)
       if (endpoint.revoked) throw new ServiceError('signer_revoked')
-      // A duplicate means that this transaction was committed before and ran again.
-      if ((await operations.commit(tx, reservation)) === 'duplicate') return
       await replaceConfiguration(tx, agentId, endpoint, { id, url, after, ...sealed })
-    }, agentId),
-  )
+    },
+  }
+  await chargedChange(deps, change, context)
   return { url, pending: 0, failed: 0 }
 }

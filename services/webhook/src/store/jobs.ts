@@ -1,5 +1,6 @@
 import { type Batcher, createBatcher } from '@svc/batching/batcher.ts'
-import { type Database, retryOnConflict, type Sql, type Tx } from '@svc/postgres/database.ts'
+import type { Database, Sql, Tx } from '@svc/postgres/database.ts'
+import { retryOnConflict } from '@svc/postgres/errors.ts'
 import type { InboxEvent } from '../domain/accepted-event.ts'
 import { type Claim, type Occupant, SLOTS_PER_ENDPOINT } from '../domain/occupancy.ts'
 import { type Backoff, secondsToNext } from '../domain/schedule.ts'

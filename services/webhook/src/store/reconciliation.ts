@@ -1,5 +1,6 @@
 /** Stores how far the jobs are known to cover the logs. */
-import { type Database, retryOnConflict, type Sql, type Tx } from '@svc/postgres/database.ts'
+import type { Database, Sql, Tx } from '@svc/postgres/database.ts'
+import { retryOnConflict } from '@svc/postgres/errors.ts'
 import type { InboxEvent } from '../domain/accepted-event.ts'
 import type { Backoff } from '../domain/schedule.ts'
 import { makeJobs } from './jobs.ts'

@@ -1,21 +1,15 @@
-import type {
-  AssignableRole,
-  Board,
-  BoardDetails,
-  BoardVisibility,
-  Message,
-  PostingMode,
-} from '@svc/contracts/resources.ts'
-import { Argument, type Command, Option } from 'commander'
+import type { Board, BoardDetails, BoardVisibility, Message, PostingMode } from '@svc/contracts/resources.ts'
+import { type Command, Option } from 'commander'
 import { nameOrId } from '../../arguments.ts'
-import { agentIdOf, contextOf } from '../../context.ts'
+import { contextOf } from '../../context.ts'
 import type { Io } from '../../io.ts'
-import { boardLine, idLine, time } from '../../output/format.ts'
+import { boardLine, time } from '../../output/format.ts'
 import { addListOptions, type ListOptions, printPages } from '../../output/lists.ts'
 import { type ReadingOptions, showInList } from '../../output/message-list.ts'
 import { nameWithId } from '../../output/names.ts'
 import { columns } from '../../output/output.ts'
 import { addVerifyOption, findExpected, readMessage } from '../../output/received.ts'
+import { addModeration } from './moderation.ts'
 
 interface CreateOptions {
   readonly description?: string
@@ -29,7 +23,6 @@ interface FeedOptions extends ListOptions, ReadingOptions {
 
 const VISIBILITIES: readonly BoardVisibility[] = ['public', 'unlisted', 'private']
 const POSTING_MODES: readonly PostingMode[] = ['members', 'anyone']
-const ROLES: readonly AssignableRole[] = ['reader', 'writer', 'banned', 'none']
 
 export function addBoards(program: Command, io: Io): void {
   const group = program
@@ -51,9 +44,7 @@ Examples:
   addShow(group, io)
   addFeed(group, io)
   addOwnRole(group, io)
-  addMembers(group, io)
-  addRole(group, io)
-  addVisibility(group, io)
+  addModeration(group, io)
 }
 
 function addList(group: Command, io: Io): void {
@@ -168,90 +159,26 @@ Examples:
   )
 }
 
+/** Commands of a reader for its own membership. */
 function addOwnRole(group: Command, io: Io): void {
   group
     .command('subscribe')
     .argument('<board>', 'id of a board that is not private', nameOrId)
     .description('become a reader: from then on you get an event for each post; costs 1 unit')
     .addHelpText('after', '\nExample:\n  svc boards subscribe <board> --key bob.key')
-    .action(async (id: string, _options: object, command: Command) => {
-      const context = contextOf(io, command)
-      const membership = await context.agent().subscribe(id, { signal: context.signal })
-      context.out.print({ board: id, ...membership }, [`subscribed to ${id}`], id)
-    })
+    .action(changeOwnRole(io, 'subscribe', 'subscribed to'))
   group
     .command('leave')
     .argument('<board>', 'id of a board', nameOrId)
     .description('stop being a reader or writer; free')
     .addHelpText('after', '\nExample:\n  svc boards leave <board> --key bob.key')
-    .action(async (id: string, _options: object, command: Command) => {
-      const context = contextOf(io, command)
-      const membership = await context.agent().leave(id, { signal: context.signal })
-      context.out.print({ board: id, ...membership }, [`left ${id}`], id)
-    })
+    .action(changeOwnRole(io, 'leave', 'left'))
 }
 
-function addMembers(group: Command, io: Io): void {
-  group
-    .command('members')
-    .argument('<board>', 'id of a board that you own', nameOrId)
-    .description('owner, writers, readers and banned agents, sorted by agent id; only for the owner')
-    .addHelpText('after', '\nExample:\n  svc boards members <board> --key alice.key')
-    .action(async (id: string, _options: object, command: Command) => {
-      const context = contextOf(io, command)
-      const owner = context.agent()
-      const members = await owner.members(id, { signal: context.signal })
-      await context.out.list(async () => {
-        for (const member of members) {
-          const { agent_id, role } = member
-          const name = await owner.nameOf(agent_id)
-          context.out.print({ ...member, name }, [idLine(agent_id, role, name)], agent_id)
-        }
-      })
-    })
-}
-
-function addRole(group: Command, io: Io): void {
-  group
-    .command('role')
-    .argument('<board>', 'id of a board that you own', nameOrId)
-    .argument('<agent>', 'a name, an address or an agent id', nameOrId)
-    .addArgument(new Argument('<role>', 'the new role of the agent').choices(ROLES))
-    .description('make an agent a reader or writer (1 unit), ban it or remove it (free); only for the owner')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  svc boards role <board> bob writer --key alice.key\n  svc boards role <board> mallory banned --key alice.key',
-    )
-    .action(async (id: string, who: string, role: AssignableRole, ...[, command]: [object, Command]) => {
-      const context = contextOf(io, command)
-      const owner = context.agent()
-      const agentId = await agentIdOf(who, owner, context.signal)
-      const membership = await owner.setMember(id, agentId, role, { signal: context.signal })
-      context.out.print({ board: id, agent_id: agentId, ...membership }, [`${who}: ${membership.role}`], agentId)
-    })
-}
-
-function addVisibility(group: Command, io: Io): void {
-  group
-    .command('hide')
-    .argument('<board>', 'id of a board that you own', nameOrId)
-    .argument('<post>', 'id of a post', nameOrId)
-    .description('hide a post from everybody else; free; only for the owner')
-    .addHelpText('after', '\nExample:\n  svc boards hide <board> <post> --key alice.key')
-    .action(async (id: string, post: string, _options: object, command: Command) => {
-      const context = contextOf(io, command)
-      const visibility = await context.agent().hide(id, post, { signal: context.signal })
-      context.out.print({ msg_id: post, ...visibility }, [`hidden ${post}`], post)
-    })
-  group
-    .command('restore')
-    .argument('<board>', 'id of a board that you own', nameOrId)
-    .argument('<post>', 'id of a hidden post', nameOrId)
-    .description('show a hidden post again; free; only for the owner')
-    .addHelpText('after', '\nExample:\n  svc boards restore <board> <post> --key alice.key')
-    .action(async (id: string, post: string, _options: object, command: Command) => {
-      const context = contextOf(io, command)
-      const visibility = await context.agent().restore(id, post, { signal: context.signal })
-      context.out.print({ msg_id: post, ...visibility }, [`restored ${post}`], post)
-    })
+function changeOwnRole(io: Io, change: 'subscribe' | 'leave', done: string) {
+  return async (id: string, _options: object, command: Command): Promise<void> => {
+    const context = contextOf(io, command)
+    const membership = await context.agent()[change](id, { signal: context.signal })
+    context.out.print({ board: id, ...membership }, [`${done} ${id}`], id)
+  }
 }

@@ -2,7 +2,7 @@
 import type { Envelope, SendResult } from '@svc/contracts/resources.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import type { Acceptance } from '@svc/sdk/contacts/acceptances.ts'
-import { AnswerError, ApiError, NetworkError } from '@svc/sdk/errors.ts'
+import { AnswerError, ApiError, isCode, NetworkError } from '@svc/sdk/errors.ts'
 import type { Draft } from '@svc/sdk/messages/compose.ts'
 import type { Store } from '@svc/sdk/store/store.ts'
 import { UsageError } from '../../io.ts'
@@ -75,8 +75,4 @@ export async function findUnsent(store: Store, id: string): Promise<Unsent> {
   const kept = (await store.keys(KEY)).map((key) => key.slice(KEY.length))
   const hint = kept.length === 0 ? 'none is kept for this agent' : `kept are ${kept.join(', ')}`
   throw new UsageError(`no message ${id} is kept: it was accepted or refused, or another agent sent it; ${hint}`)
-}
-
-function isCode(error: unknown, code: string): boolean {
-  return error instanceof ApiError && error.code === code
 }

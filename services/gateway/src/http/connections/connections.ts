@@ -27,7 +27,7 @@ export interface ConnectionGuards {
   readonly room: ConnectionRoom
   readonly reading: Reading
   readonly bodies: Bodies
-  /** Counts a request of a client that gets no other answer than that of its connection. @returns as `RateLimiter.take`. */
+  /** Counts a request of a client that gets no other answer than that of its connection. @returns as `RateLimiter.takeRequest`. */
   readonly count: (client: string) => number | Promise<number>
 }
 
@@ -143,7 +143,7 @@ function handleFaults(
   }
 }
 
-/** @param count counts what is refused: beyond its rate a client is told to wait. @returns as `RateLimiter.take`. */
+/** @param count counts what is refused: beyond its rate a client is told to wait. @returns as `RateLimiter.takeRequest`. */
 async function refuseConnection(
   socket: Duplex,
   fault: ServiceError,

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { RoundRobin } from '@svc/batching/round-robin.ts'
 import { httpClosed } from '../../metrics.ts'
-import { FairQueue } from '../load/fair-queue.ts'
 import type { Clients } from './client.ts'
 import type { Reading } from './reading.ts'
 
@@ -45,7 +45,7 @@ interface PipelinesOptions {
 export class Pipelines {
   readonly #queues = new Map<Socket, Queue>()
   /** Connections that brought many requests, have none left, and wait to be read again. */
-  readonly #heavy = new FairQueue<Socket>()
+  readonly #heavy = new RoundRobin<string, Socket>()
   readonly #options: PipelinesOptions
   #waiting = 0
   #isReading = false
@@ -102,7 +102,7 @@ export class Pipelines {
     this.#isReading = true
     for (let next = this.#heavy.shift(); next !== undefined; next = this.#heavy.shift()) {
       await this.#room()
-      await this.#options.reading.resumeInTurn(next)
+      await this.#options.reading.resumeInTurn(next.item)
     }
     this.#isReading = false
   }

@@ -5,7 +5,7 @@
  */
 import type { Socket } from 'node:net'
 import { setImmediate as turnEnd } from 'node:timers/promises'
-import { createBulkTurns } from '../load/bulk-turns.ts'
+import { FairQueue } from '@svc/batching/fair-queue.ts'
 import { TURN_MS } from '../load/request-turns.ts'
 import type { Turn } from '../load/turn.ts'
 import type { Clients } from './client.ts'
@@ -32,7 +32,7 @@ interface ReadingOptions {
 }
 
 export function createReading({ clients, room, turn }: ReadingOptions): Reading {
-  const turns = createBulkTurns({ signed: 1, unsigned: 1 }, Number.POSITIVE_INFINITY)
+  const turns = new FairQueue({ atOnce: 1 })
   const resumedMs = new WeakMap<Socket, number>()
   const isPaused = (socket: Socket): boolean => resumedMs.get(socket) === Number.POSITIVE_INFINITY
 
@@ -51,7 +51,7 @@ export function createReading({ clients, room, turn }: ReadingOptions): Reading 
     },
     async resumeInTurn(socket) {
       const client = clients.ofConnection(socket) ?? socket.remoteAddress ?? ''
-      await turns.run({ operation: 'read', client, isUnsigned: false }, async () => {
+      await turns.runInTurn({ key: client }, async () => {
         if (socket.destroyed) return
         reading.resume(socket)
         await turnEnd()

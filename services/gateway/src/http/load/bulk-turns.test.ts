@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
-import { createBulkTurns, MAX_SIGNED, MAX_UNSIGNED, MAX_WAITING } from './bulk-turns.ts'
+import { BulkTurns, MAX_SIGNED, MAX_UNSIGNED, MAX_WAITING } from './bulk-turns.ts'
 
 /** Bulk reads that the test ends, in the order in which they began. */
 function createReads() {
-  const turns = createBulkTurns()
+  const turns = new BulkTurns()
   const begun: string[] = []
   const ends: ((error?: Error) => void)[] = []
   return {
     begun,
     ask: (client: string, isUnsigned = false, operation = 'listInbox') =>
-      turns.run({ operation, client, isUnsigned }, () => {
+      turns.readInTurn({ operation, client, isUnsigned }, () => {
         const { promise, resolve, reject } = Promise.withResolvers<void>()
         begun.push(client)
         ends.push((error) => (error === undefined ? resolve() : reject(error)))

@@ -4,17 +4,8 @@
  * within the rate of a single client. So few run at once, and clients take turns: the wait of one client does not depend on how
  * much another one asks for.
  */
-import { FairQueue } from './fair-queue.ts'
+import { FairQueue } from '@svc/batching/fair-queue.ts'
 import { Overloaded } from './load.ts'
-
-interface BulkTurns {
-  /**
-   * Runs a bulk read when it is its client's turn. Reads of different operations do not wait for each other, because the service
-   * that one of them needs may hang.
-   * @throws Overloaded if too many reads wait, and no client has more of them than this one.
-   */
-  run<T>(reader: Reader, read: () => Promise<T>): Promise<T>
-}
 
 interface Reader {
   readonly operation: string
@@ -28,20 +19,9 @@ interface Most {
   readonly unsigned: number
 }
 
-interface Lane {
-  running: number
-  readonly max: number
-  readonly waiting: FairQueue<Waiting>
-}
-
-interface Waiting {
-  readonly begin: () => void
-  readonly refuse: (reason: Overloaded) => void
-}
-
 /** Maximum number of signed reads of one operation at a time. At 10 ms each they delay another request by less than 0.1 s. */
 export const MAX_SIGNED = 8
-/** Maximum number of unsigned reads. They have a lane of their own, so that they cannot delay reads of registered agents. */
+/** Maximum number of unsigned reads. They have places of their own, so that they cannot delay reads of registered agents. */
 export const MAX_UNSIGNED = 3
 
 /**
@@ -56,62 +36,29 @@ const TOO_MANY = new Overloaded('too many pages, streams or large bodies wait fo
 /** Maximum number of waiting reads, over all clients and operations. Each holds a request slot, and other requests need slots too. */
 export const MAX_WAITING = 192
 
-/** @param most how many reads of one operation run at a time: those of registered agents, and all others. */
-export function createBulkTurns(
-  most: Most = { signed: MAX_SIGNED, unsigned: MAX_UNSIGNED },
-  maxWaiting = MAX_WAITING,
-): BulkTurns {
-  const lanes = new Map<string, Lane>()
-  let waiting = 0
+/** Unsigned reads of an operation form a group of their own. */
+const UNSIGNED = ', unsigned'
 
-  return {
-    async run({ operation, client, isUnsigned }, read) {
-      const lane = laneOf(operation, isUnsigned)
-      if (lane.running < lane.max) lane.running += 1
-      else await turnOf(lane, client)
-      try {
-        return await read()
-      } finally {
-        passOn(lane)
-      }
-    },
+/**
+ * Reads of different operations do not wait for each other, because the service that one of them needs may hang.
+ * @param most how many reads of one operation run at a time: those of registered agents, and all others.
+ */
+export class BulkTurns {
+  readonly #queue: FairQueue
+
+  constructor(most: Most = { signed: MAX_SIGNED, unsigned: MAX_UNSIGNED }, maxWaiting = MAX_WAITING) {
+    this.#queue = new FairQueue({
+      atOnce: (group) => (group.endsWith(UNSIGNED) ? most.unsigned : most.signed),
+      maxWaiting,
+      overloaded: () => TOO_MANY,
+    })
   }
 
-  function laneOf(operation: string, isUnsigned: boolean): Lane {
-    const name = isUnsigned ? `${operation}, unsigned` : operation
-    let lane = lanes.get(name)
-    if (lane === undefined) {
-      lane = { running: 0, max: isUnsigned ? most.unsigned : most.signed, waiting: new FairQueue() }
-      lanes.set(name, lane)
-    }
-    return lane
-  }
-
-  function turnOf(lane: Lane, client: string): Promise<void> {
-    if (waiting >= maxWaiting) makeRoom(lane.waiting.countOf(client))
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    lane.waiting.push(client, { begin: resolve, refuse: reject })
-    waiting += 1
-    return promise
-  }
-
-  /** Refuses the newest read of the client with most waiting reads. @throws Overloaded if no client has more than the newcomer. */
-  function makeRoom(ofNewcomer: number): void {
-    const all = [...lanes.values()].map(({ waiting: queue }) => ({ queue, ...queue.longest() }))
-    const longest = all.reduce((most, each) => (each.count > most.count ? each : most))
-    if (longest.count <= ofNewcomer) throw TOO_MANY
-    longest.queue.pop(longest.client)?.refuse(TOO_MANY)
-    waiting -= 1
-  }
-
-  /** After a read has ended, starts the next client's read in its place. */
-  function passOn(lane: Lane): void {
-    const next = lane.waiting.shift()
-    if (next === undefined) {
-      lane.running -= 1
-      return
-    }
-    waiting -= 1
-    next.begin()
+  /**
+   * Runs a bulk read when it is its client's turn.
+   * @throws Overloaded if too many reads wait, and no client has more of them than this one.
+   */
+  readInTurn<T>({ operation, client, isUnsigned }: Reader, read: () => Promise<T>): Promise<T> {
+    return this.#queue.runInTurn({ key: client, group: isUnsigned ? operation + UNSIGNED : operation }, read)
   }
 }

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createLoad } from './load.ts'
-import { createOutflow, type Outflow } from './outflow.ts'
+import { Outflow } from './outflow.ts'
 
 const MAX_BYTES = 800_000
 const RATE = 1_000
@@ -19,7 +19,7 @@ beforeEach(() => {
   left = []
   closed = []
   progress = []
-  outflow = createOutflow({
+  outflow = new Outflow({
     maxRequests: 32,
     maxBytes: MAX_BYTES,
     minBytesPerSecond: RATE,
@@ -62,7 +62,7 @@ class Reader extends EventEmitter {
   /** @returns ends the answer. */
   answer(bytes: number, client = this.name): () => void {
     const response = Object.assign(new EventEmitter(), { req: { socket: this } })
-    outflow.track(response as unknown as ServerResponse, { client, bytes, onLeft: () => left.push(this.name) })
+    outflow.trackAnswer(response as unknown as ServerResponse, { client, bytes, onLeft: () => left.push(this.name) })
     return () => response.emit('close')
   }
 }
@@ -226,12 +226,12 @@ test('slow readers and unsigned requests together leave registered agents a quar
   let clients = 0
   const read = () => ({ kind: 'read', client: `${clients++}` }) as const
   const load = createLoad({ logger: createLogger('test', 'silent'), maxRequests })
-  using many = createOutflow({ maxRequests })
+  using many = new Outflow({ maxRequests })
   for (let at = 0; at < maxRequests; at += 1) {
     const slot = read()
     load.resume(slot)
     const response = Object.assign(new EventEmitter(), { req: { socket: new Reader(`reader ${at}`) } })
-    many.track(response as unknown as ServerResponse, { client: `${at}`, bytes: 0, onLeft: () => load.end(slot) })
+    many.trackAnswer(response as unknown as ServerResponse, { client: `${at}`, bytes: 0, onLeft: () => load.end(slot) })
   }
   const beginAll = (isUnsigned: boolean): number => {
     for (let taken = 0; ; taken += 1) {

@@ -26,20 +26,6 @@ const MIN_BYTES_PER_SECOND = 4_096
 const PATIENCE_SECONDS = 20
 const SWEEP_SECONDS = 1
 
-export interface Outflow extends Disposable {
-  /** Answers that have not left. */
-  readonly answers: number
-  /** Memory that these answers hold, in bytes. */
-  readonly bytes: number
-  /** Counts an answer from now until it has left, or until its connection is closed because its client reads too slowly. */
-  track(response: ServerResponse, leaving: LeavingAnswer): void
-  /**
-   * Counts the bytes of a stream that wait for its client, until the stream's last byte has left. A stream may be idle for any
-   * time, but bytes that wait must leave as those of an answer do.
-   */
-  trackStream(response: ServerResponse, client: string, source: Readable): void
-}
-
 interface LeavingAnswer {
   readonly client: string
   /** Bytes of its text; 0 if the text is shared with other answers. */
@@ -76,172 +62,196 @@ interface Reader {
   atMs: number
 }
 
-/** Totals of the unsent answers to one client address. */
-interface Holding {
-  readonly key: string
+interface Bounds {
   answers: number
   bytes: number
 }
 
-export function createOutflow({
-  maxRequests,
-  onProgress = () => {},
-  maxBytes = MAX_UNSENT_BYTES,
-  minBytesPerSecond = MIN_BYTES_PER_SECOND,
-  patienceSeconds = PATIENCE_SECONDS,
-}: OutflowOptions): Outflow {
-  const max = { answers: Math.ceil(maxRequests * SLOTS_SHARE), bytes: maxBytes }
-  const maxOfClient = { answers: Math.ceil(maxRequests * CLIENT_SLOTS_SHARE), bytes: maxBytes * CLIENT_BYTES_SHARE }
-  const readers = new Map<Socket, Reader>()
-  const clients = new Map<string, Holding>()
-  const all = { answers: 0, bytes: 0 }
-  const level = httpUnsent.read(() => [[{}, all.bytes]])
-  const sweep = setInterval(closeStalled, SWEEP_SECONDS * 1_000).unref()
+/** Totals of the unsent answers to one client address. */
+interface Holding extends Bounds {
+  readonly key: string
+}
 
-  return {
-    get answers() {
-      return all.answers
-    },
-    get bytes() {
-      return all.bytes
-    },
-    track(response, leaving) {
-      const { socket } = response.req
-      if (socket.destroyed) {
-        leaving.onLeft()
-        return
-      }
-      const reader = readers.get(socket) ?? addReader(socket, leaving.client)
-      reader.answers.set(response, leaving)
-      count(reader.client, leaving, 1)
-      response.once('close', () => forget(reader, response))
-      enforceBounds(reader.client)
-    },
-    trackStream(response, client, source) {
-      const { socket } = response.req
-      if (socket.destroyed) return
-      const reader = readers.get(socket) ?? addReader(socket, client)
-      reader.source = source
-      response.once('close', () => {
-        countStream(reader, 0)
-        reader.source = undefined
-        removeIfDone(reader)
-      })
-    },
-    [Symbol.dispose]() {
-      clearInterval(sweep)
-      level[Symbol.dispose]()
-    },
+/** Counts the answers and streams of a process that wait for their clients, and closes the connections that take too little. */
+export class Outflow implements Disposable {
+  readonly #max: Bounds
+  readonly #maxOfClient: Bounds
+  readonly #minBytesPerSecond: number
+  readonly #patienceSeconds: number
+  readonly #onProgress: (socket: Socket) => void
+  readonly #readers = new Map<Socket, Reader>()
+  readonly #clients = new Map<string, Holding>()
+  readonly #all = { answers: 0, bytes: 0 }
+  readonly #running = new DisposableStack()
+
+  constructor({
+    maxRequests,
+    onProgress = () => {},
+    maxBytes = MAX_UNSENT_BYTES,
+    minBytesPerSecond = MIN_BYTES_PER_SECOND,
+    patienceSeconds = PATIENCE_SECONDS,
+  }: OutflowOptions) {
+    this.#max = { answers: Math.ceil(maxRequests * SLOTS_SHARE), bytes: maxBytes }
+    this.#maxOfClient = { answers: Math.ceil(maxRequests * CLIENT_SLOTS_SHARE), bytes: maxBytes * CLIENT_BYTES_SHARE }
+    this.#minBytesPerSecond = minBytesPerSecond
+    this.#patienceSeconds = patienceSeconds
+    this.#onProgress = onProgress
+    this.#running.use(httpUnsent.read(() => [[{}, this.#all.bytes]]))
+    this.#running.adopt(setInterval(() => this.#closeStalled(), SWEEP_SECONDS * 1_000).unref(), clearInterval)
   }
 
-  function addReader(socket: Socket, key: string): Reader {
-    const client = clients.get(key) ?? { key, answers: 0, bytes: 0 }
-    clients.set(key, client)
+  /** Answers that have not left. */
+  get answers(): number {
+    return this.#all.answers
+  }
+
+  /** Memory that these answers hold, in bytes. */
+  get bytes(): number {
+    return this.#all.bytes
+  }
+
+  /** Counts an answer from now until it has left, or until its connection is closed because its client reads too slowly. */
+  trackAnswer(response: ServerResponse, leaving: LeavingAnswer): void {
+    const { socket } = response.req
+    if (socket.destroyed) {
+      leaving.onLeft()
+      return
+    }
+    const reader = this.#readers.get(socket) ?? this.#addReader(socket, leaving.client)
+    reader.answers.set(response, leaving)
+    this.#count(reader.client, leaving, 1)
+    response.once('close', () => this.#answerLeft(reader, response))
+    this.#enforceBounds(reader.client)
+  }
+
+  /**
+   * Counts the bytes of a stream that wait for its client, until the stream's last byte has left. A stream may be idle for any
+   * time, but bytes that wait must leave as those of an answer do.
+   */
+  trackStream(response: ServerResponse, client: string, source: Readable): void {
+    const { socket } = response.req
+    if (socket.destroyed) return
+    const reader = this.#readers.get(socket) ?? this.#addReader(socket, client)
+    reader.source = source
+    response.once('close', () => {
+      this.#countStream(reader, 0)
+      reader.source = undefined
+      this.#removeIfDone(reader)
+    })
+  }
+
+  [Symbol.dispose](): void {
+    this.#running[Symbol.dispose]()
+  }
+
+  #addReader(socket: Socket, key: string): Reader {
+    const client = this.#clients.get(key) ?? { key, answers: 0, bytes: 0 }
+    this.#clients.set(key, client)
     const reader: Reader = {
       socket,
       client,
       answers: new Map(),
       source: undefined,
       streamBytes: 0,
-      onClose: () => forgetAll(reader),
-      credit: patienceSeconds,
+      onClose: () => this.#connectionClosed(reader),
+      credit: this.#patienceSeconds,
       taken: takenBy(socket),
       atMs: performance.now(),
     }
-    readers.set(socket, reader)
+    this.#readers.set(socket, reader)
     // An answer that is queued behind another gets no event of its own when the connection closes.
     socket.once('close', reader.onClose)
     return reader
   }
 
-  function count(client: Holding, { bytes }: LeavingAnswer, sign: 1 | -1): void {
-    for (const holding of [client, all]) {
+  #count(client: Holding, { bytes }: LeavingAnswer, sign: 1 | -1): void {
+    for (const holding of [client, this.#all]) {
       holding.answers += sign
       holding.bytes += sign * (bytes + ANSWER_BYTES)
     }
   }
 
-  function forget(reader: Reader, response: ServerResponse): void {
+  #answerLeft(reader: Reader, response: ServerResponse): void {
     const leaving = reader.answers.get(response)
     if (leaving === undefined) return
     reader.answers.delete(response)
-    count(reader.client, leaving, -1)
-    removeIfDone(reader)
+    this.#count(reader.client, leaving, -1)
+    this.#removeIfDone(reader)
     leaving.onLeft()
   }
 
-  function forgetAll(reader: Reader): void {
-    countStream(reader, 0)
+  #connectionClosed(reader: Reader): void {
+    this.#countStream(reader, 0)
     reader.source = undefined
-    for (const response of reader.answers.keys()) forget(reader, response)
-    removeIfDone(reader)
+    for (const response of reader.answers.keys()) this.#answerLeft(reader, response)
+    this.#removeIfDone(reader)
   }
 
-  function removeIfDone({ socket, client, answers, source, onClose }: Reader): void {
+  #removeIfDone({ socket, client, answers, source, onClose }: Reader): void {
     if (answers.size > 0 || source !== undefined) return
-    readers.delete(socket)
+    this.#readers.delete(socket)
     socket.off('close', onClose)
-    if (client.answers === 0 && client.bytes === 0) clients.delete(client.key)
+    if (client.answers === 0 && client.bytes === 0) this.#clients.delete(client.key)
   }
 
-  function countStream(reader: Reader, bytes: number): void {
-    for (const holding of [reader.client, all]) holding.bytes += bytes - reader.streamBytes
+  #countStream(reader: Reader, bytes: number): void {
+    for (const holding of [reader.client, this.#all]) holding.bytes += bytes - reader.streamBytes
     reader.streamBytes = bytes
   }
 
-  function enforceBounds(client: Holding): void {
-    while (exceeds(client, maxOfClient)) closeSlowest(client)
-    while (exceeds(all, max)) closeSlowest()
+  #enforceBounds(client: Holding): void {
+    while (exceeds(client, this.#maxOfClient)) this.#closeSlowest(client)
+    while (exceeds(this.#all, this.#max)) this.#closeSlowest()
   }
 
   /** Closes the reader with the least credit left. If several have the same credit, closes the one tracked for longest. */
-  function closeSlowest(client?: Holding): void {
+  #closeSlowest(client?: Holding): void {
     const nowMs = performance.now()
     let slowest: Reader | undefined
-    for (const reader of readers.values()) {
+    for (const reader of this.#readers.values()) {
       if (client !== undefined && reader.client !== client) continue
-      updateCredit(reader, nowMs)
+      this.#updateCredit(reader, nowMs)
       if (slowest === undefined || reader.credit < slowest.credit) slowest = reader
     }
-    if (slowest !== undefined) close(slowest, 'unsent')
+    if (slowest !== undefined) this.#closeReader(slowest, 'unsent')
   }
 
-  function closeStalled(): void {
+  #closeStalled(): void {
     const nowMs = performance.now()
-    for (const reader of readers.values()) {
-      updateCredit(reader, nowMs)
+    for (const reader of this.#readers.values()) {
+      this.#updateCredit(reader, nowMs)
       if (reader.credit <= 0) {
-        close(reader, 'slow_reader')
+        this.#closeReader(reader, 'slow_reader')
         continue
       }
       if (reader.source === undefined) continue
-      countStream(reader, reader.socket.writableLength + reader.source.readableLength)
-      enforceBounds(reader.client)
+      this.#countStream(reader, reader.socket.writableLength + reader.source.readableLength)
+      this.#enforceBounds(reader.client)
     }
   }
 
-  function updateCredit(reader: Reader, nowMs: number): void {
+  #updateCredit(reader: Reader, nowMs: number): void {
     const taken = takenBy(reader.socket)
     const hasProgress = taken > reader.taken || reader.socket.writableLength === 0
-    if (hasProgress) onProgress(reader.socket)
+    if (hasProgress) this.#onProgress(reader.socket)
     // If this process itself stalled, do not count that time against its clients.
     const seconds = Math.min((nowMs - reader.atMs) / 1_000, 2 * SWEEP_SECONDS)
-    const earned = (taken - reader.taken) / minBytesPerSecond
-    if (reader.socket.writableLength === 0) reader.credit = patienceSeconds
-    else reader.credit = Math.min(reader.credit - seconds + earned, patienceSeconds)
+    const earned = (taken - reader.taken) / this.#minBytesPerSecond
+    if (reader.socket.writableLength === 0) reader.credit = this.#patienceSeconds
+    else reader.credit = Math.min(reader.credit - seconds + earned, this.#patienceSeconds)
     reader.taken = taken
     reader.atMs = nowMs
   }
 
   /** Closes with a reset. After a normal close the kernel would keep the bytes buffered for a client that does not read. */
-  function close(reader: Reader, reason: 'unsent' | 'slow_reader'): void {
+  #closeReader(reader: Reader, reason: 'unsent' | 'slow_reader'): void {
     httpClosed.add({ reason })
-    forgetAll(reader)
+    this.#connectionClosed(reader)
     reader.socket.resetAndDestroy()
   }
 }
 
-function exceeds(holding: { answers: number; bytes: number }, max: { answers: number; bytes: number }): boolean {
+function exceeds(holding: Bounds, max: Bounds): boolean {
   return holding.answers > max.answers || holding.bytes > max.bytes
 }
 

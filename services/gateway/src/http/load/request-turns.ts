@@ -3,7 +3,7 @@
  * answer. So when a turn of the event loop has begun enough requests, further ones wait for the next turn, and clients take
  * turns. A client that sends ten thousand requests a second delays its own requests, and nobody else's.
  */
-import { FairQueue } from './fair-queue.ts'
+import { RoundRobin } from '@svc/batching/round-robin.ts'
 import type { Slot } from './load.ts'
 import type { Turn } from './turn.ts'
 
@@ -18,9 +18,9 @@ export const TURN_MS = 50
 const DOCUMENTS = 'documents'
 
 export function createRequestTurns(turn: Turn): RequestTurns {
-  const agents = new FairQueue<() => void>()
+  const agents = new RoundRobin<string, () => void>()
   /** Unsigned requests get every second place, so a flood of them cannot take more than half of a turn (ADR 16). */
-  const strangers = new FairQueue<() => void>()
+  const strangers = new RoundRobin<string, () => void>()
   let isWaiting = false
 
   return {
@@ -47,7 +47,7 @@ export function createRequestTurns(turn: Turn): RequestTurns {
         isWaiting = false
         return
       }
-      begin()
+      begin.item()
       await undefined // the request does its first work here, so that its CPU time counts
       if (turn.hasUsed(TURN_MS)) {
         setImmediate(beginSome)

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto'
-import { NotCommitted, type Reservation } from '@svc/charging/fences.ts'
+import { chargedChange } from '@svc/charging/charged-change.ts'
+import { PriceChanged } from '@svc/charging/charging.ts'
 import { acceptedSubject } from '@svc/contracts/accepted.ts'
 import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import { ServiceError, unlessFault } from '@svc/contracts/errors.ts'
@@ -8,7 +8,6 @@ import { failpoint } from '@svc/failpoints/failpoint.ts'
 import type { Tx } from '@svc/postgres/database.ts'
 import type { Deps } from '../../deps.ts'
 import { eventText } from '../../domain/event-text.ts'
-import { contactOperation } from '../../domain/operations.ts'
 import { takePage } from '../../domain/pages.ts'
 import { contactState, saveContactState } from '../../store/contacts.ts'
 import { lockLog, raiseStanding, standingVersion } from '../../store/logs.ts'
@@ -32,53 +31,30 @@ const ACCEPT_UNITS = 1
 export async function setContact(deps: ContactDeps, request: Request, context: CallContext): Promise<Result> {
   const { agent_id, other, state } = request
   if (agent_id === other) throw new ServiceError('invalid_request', { detail: 'you cannot be your own contact' })
-  const current = await deps.database.run((sql) => contactState(sql, agent_id, other))
-  if (current !== state) {
-    if (state === 'accepted') await accept(deps, request, context)
-    else await deps.database.transaction((tx) => change(tx, request), agent_id)
+  const change = {
+    agentId: agent_id,
+    lock: agent_id,
+    async price(): Promise<number | 'nothing'> {
+      const current = await deps.database.run((sql) => contactState(sql, agent_id, other))
+      if (current === state) return 'nothing'
+      return state === 'accepted' ? ACCEPT_UNITS : 0
+    },
+    write: (tx: Tx) => writeState(tx, request),
   }
+  const changed = await chargedChange(deps, change, context)
+  if (changed !== 'nothing' && changed.promoted !== undefined) await announce(deps, agent_id, changed.promoted)
   if (state !== 'blocked') return { state }
   return { state, version: await deps.database.run((sql) => standingVersion(sql, agent_id)) }
 }
 
-/** Each change to `accepted` is charged once. A retry after a lost answer finds the state set, and is free. */
-async function accept(deps: ContactDeps, request: Request, context: CallContext): Promise<void> {
-  const { agent_id } = request
-  const operation = contactOperation(randomUUID())
-  const cost = { operation, agentId: agent_id, units: ACCEPT_UNITS, introductionPeer: null }
-  try {
-    const cursor = await deps.charging.charge(cost, context, (reservation) => commitAccept(deps, request, reservation))
-    if (cursor !== undefined) await announce(deps, agent_id, cursor)
-  } catch (error) {
-    // Another request of the caller has accepted the contact in the meantime, and has paid for it.
-    if (!(error instanceof NotCommitted)) throw error
-  }
-}
-
-/** @returns the new position of the request that was promoted, if any. @throws NotCommitted if the state is set already. */
-function commitAccept(
-  { database, operations }: ContactDeps,
-  request: Request,
-  reservation: Reservation,
-): Promise<number | undefined> {
-  return database.transaction(async (tx) => {
-    const changed = await change(tx, request)
-    if (changed === undefined || (await operations.commit(tx, reservation)) === 'duplicate') throw new NotCommitted()
-    return changed.promoted
-  }, request.agent_id)
-}
-
 /**
  * Changes the state under the lock of the caller's log. If the caller accepts, the other agent's pending request is promoted
- * in the same transaction (spec 7.7). @returns undefined if nothing had to change.
+ * in the same transaction (spec 7.7). @returns the new position of the request that was promoted, if any.
  */
-async function change(
-  tx: Tx,
-  { agent_id, other, state }: Request,
-): Promise<{ promoted: number | undefined } | undefined> {
+async function writeState(tx: Tx, { agent_id, other, state }: Request): Promise<{ promoted: number | undefined }> {
   const { head } = await lockLog(tx, agent_id)
   failpoint('messaging.contact.locked')
-  if ((await contactState(tx, agent_id, other)) === state) return undefined
+  if ((await contactState(tx, agent_id, other)) === state) throw new PriceChanged('another request set the contact')
   await saveContactState(tx, agent_id, other, state)
   const position = head + 1
   const isPromoted = state === 'accepted' && (await promoteRequest(tx, agent_id, other, position))
