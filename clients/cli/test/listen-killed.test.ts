@@ -2,13 +2,12 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
-import { findTestRun } from '@svc/test/support/engines/engines.ts'
-import { bundleOf } from '@svc/test/support/run/bundle.ts'
+import { fileURLToPath } from 'node:url'
 import { ENVIRONMENT } from '@svc/test/support/run/environment.ts'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from './run.ts'
 
-const LISTENER = bundleOf('clients/cli/test/scripted-listener.ts', (await findTestRun()).folder)
+const LISTENER = fileURLToPath(new URL('scripted-listener.ts', import.meta.url))
 const KILL_AFTER = new URL('kill-after.ts', import.meta.url).href
 /** The events of `scripted-listener.ts` that the listener should process. The third event is a stranger's request. */
 const WANTED = [1, 2, 4]

@@ -5,7 +5,7 @@ import { ConfigError } from '@svc/config/env-reader.ts'
 import { type LocalConfig, readConfig } from './config.ts'
 import { formatLogEvent, type LogEvent } from './output/log-lines.ts'
 import { metricsTargets } from './output/metrics-targets.ts'
-import { watchStarter } from './processes/starter.ts'
+import { watchStarter } from '@svc/processes/starter.ts'
 import { startStack } from './stack.ts'
 import { codeOf, StartError } from './start-error.ts'
 

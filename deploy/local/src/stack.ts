@@ -1,12 +1,13 @@
 /** Starts the whole system on one machine, step by step. Stops it in the opposite order. */
 import { rmdirSync } from 'node:fs'
-import { removeScratch } from './engines/postgres-user.ts'
+import { findBuild } from '@svc/build/build.ts'
+import { removeScratch } from '@svc/processes/scratch.ts'
 import { loadSecrets } from './engines/secrets.ts'
 import { lockFolder } from './machine/folder-lock.ts'
 import { checkMemory, prepareDataFolder } from './machine/resources.ts'
 import { metricsTargets, writeMetricsTargets } from './output/metrics-targets.ts'
-import { startKeeper } from './processes/keep.ts'
-import { createMark, reclaim } from './processes/marks.ts'
+import { startKeeper } from '@svc/processes/keep.ts'
+import { createMark, reclaim } from '@svc/processes/marks.ts'
 import { checkPorts, gatewayUrls } from './start/addresses.ts'
 import { startDatabase, startMessageBus } from './start/engines.ts'
 import { INFO, type Run, reasonOf, type StackOptions, say } from './start/run.ts'
@@ -40,7 +41,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   await checkPorts(config)
 
   const secrets = await loadSecrets(config.dataDir)
-  const run: Run = { ...options, mark, secrets, started, engineLost }
+  const build = await findBuild()
+  const run: Run = { ...options, mark, secrets, build, started, engineLost }
   const databaseUrlFor = await startDatabase(run)
   const natsUrlFor = await startMessageBus(run)
   const targets = metricsTargets(config)

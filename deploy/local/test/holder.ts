@@ -3,8 +3,8 @@
 import { startNats } from '../src/engines/nats.ts'
 import { deriveSecrets } from '../src/engines/secrets.ts'
 import { lockFolder } from '../src/machine/folder-lock.ts'
-import { startKeeper } from '../src/processes/keep.ts'
-import { createMark } from '../src/processes/marks.ts'
+import { startKeeper } from '@svc/processes/keep.ts'
+import { createMark } from '@svc/processes/marks.ts'
 
 process.stdin.on('close', () => process.exit()).resume()
 const folder = process.argv[2] ?? ''

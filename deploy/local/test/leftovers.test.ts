@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { findTestRun } from '../../../test/support/engines/engines.ts'
 import { eventually } from '../../../test/support/eventually.ts'
-import { createMark, findMarked, type Mark, reclaim } from '../src/processes/marks.ts'
+import { createMark, findMarked, type Mark, reclaim } from '@svc/processes/marks.ts'
 
 let folder: string
 let mark: Mark

@@ -21,10 +21,11 @@ import { findTestRun } from '../../../test/support/engines/engines.ts'
 import { eventually } from '../../../test/support/eventually.ts'
 import { findPostgres } from '../src/engines/binaries.ts'
 import { type Engine, startPostgres } from '../src/engines/postgres.ts'
-import { choosePostgresUser, placeProgram, removeScratch } from '../src/engines/postgres-user.ts'
+import { choosePostgresUser, placeProgram } from '../src/engines/postgres-user.ts'
 import { migrateStores, prepareRoles, storeUrl } from '../src/engines/roles.ts'
 import { deriveSecrets } from '../src/engines/secrets.ts'
-import { createMark, findMarked, type Mark } from '../src/processes/marks.ts'
+import { createMark, findMarked, type Mark } from '@svc/processes/marks.ts'
+import { removeScratch } from '@svc/processes/scratch.ts'
 import { STORES, type StoreName } from '../src/topology.ts'
 
 let folder: string

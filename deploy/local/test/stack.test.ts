@@ -10,7 +10,7 @@ import { Agent } from '../../../test/support/client/agent.ts'
 import { createTestDatabase } from '../../../test/support/engines/database.ts'
 import { findTestRun, takePorts } from '../../../test/support/engines/engines.ts'
 import { eventually } from '../../../test/support/eventually.ts'
-import { createMark, findMarked, type MarkedProcess, reclaim } from '../src/processes/marks.ts'
+import { createMark, findMarked, type MarkedProcess, reclaim } from '@svc/processes/marks.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const START_LIMIT_MS = 100_000

@@ -113,7 +113,7 @@ export async function startGateway(
     const openApi = openApiRoute(describeApi(described))
 
     const app = createHttpApp({
-      operations: [...described, openApi, ...docsRoutes(), ...(config.serveConsole ? consoleRoutes(logger) : [])],
+      operations: [...described, openApi, ...docsRoutes(), ...(config.console === undefined ? [] : consoleRoutes(config.console))],
       pipeline: createPipeline({
         bus,
         directory,

@@ -10,7 +10,7 @@ import { basename, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { findFreePort } from '@svc/local/engines/ports.ts'
-import { createMark, findMarked } from '@svc/local/processes/marks.ts'
+import { createMark, findMarked } from '@svc/processes/marks.ts'
 import { median } from './load/http-load.ts'
 import { cpuMs } from './process-cpu.ts'
 

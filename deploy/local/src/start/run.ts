@@ -2,7 +2,7 @@
 import type { LocalConfig } from '../config.ts'
 import type { Secrets } from '../engines/secrets.ts'
 import type { LogEvent } from '../output/log-lines.ts'
-import type { Mark } from '../processes/marks.ts'
+import type { Mark } from '@svc/processes/marks.ts'
 
 export interface StackOptions {
   config: LocalConfig
@@ -20,6 +20,8 @@ export interface StackOptions {
 export interface Run extends StackOptions {
   readonly mark: Mark
   readonly secrets: Secrets
+  /** The folder of the services' modules. */
+  readonly build: string
   /** Everything that was started. Stopped in the opposite order. */
   readonly started: AsyncDisposableStack
   /** Aborted with a sentence if an engine ends by itself. */

@@ -1,8 +1,9 @@
 /** The last step of a start: all services, in the order of their dependencies. */
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openDiscovery } from '../engines/discovery.ts'
 import { parseLogLine } from '../output/log-lines.ts'
-import { environmentFor, type SystemSettings, superviseService } from '../processes/services.ts'
+import { environmentFor, type SystemSettings, superviseService } from '../services.ts'
 import { StartError } from '../start-error.ts'
 import { type ServiceName, START_GROUPS } from '../topology.ts'
 import { gatewayUrls } from './addresses.ts'
@@ -11,7 +12,7 @@ import { type Run, reasonOf, say, WARN } from './run.ts'
 const HEALTH_LIMIT_MS = 30_000
 const HEALTH_POLL_MS = 50
 const MAX_FAILED_STARTS = 3
-/** Exit code of a service with an invalid configuration (libs/config, run-service.ts). A restart would not help. */
+/** Exit code of a service with an invalid configuration (libs/service, run-service.ts). A restart would not help. */
 const EX_CONFIG = 78
 
 /** Starts the services in the order of their dependencies. Returns when every gateway reports all of them healthy. */
@@ -59,6 +60,7 @@ function startServices(
         service,
         index,
         mark: run.mark,
+        module: join(run.build, `${service}.js`),
         env: environmentFor(service, index, settings),
         onLine: (line) => {
           const event = parseLogLine(line, Date.now())
