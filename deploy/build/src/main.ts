@@ -1,13 +1,14 @@
 /**
- * `npx pnpm build` builds the present sources, if that was not done yet, and prints the folder of the build.
- * `npx pnpm build <folder> [<platform>]` builds into a folder, for an image; the platform is that of the native binding.
+ * `npx pnpm build` prints the folder of the present sources' build, and makes it first if necessary.
+ * `npx pnpm build <folder> [<platform>]` builds into a folder, for an image. The platform is that of the native binding.
  */
 import { rmSync } from 'node:fs'
-import { buildInto, findBuild } from './build.ts'
+import { findBuild } from './find.ts'
 
 const [folder, platform] = process.argv.slice(2)
 if (folder === undefined) console.log(await findBuild())
 else {
+  const { buildInto } = await import('./build.ts')
   rmSync(folder, { recursive: true, force: true })
   await buildInto(folder, platform)
 }

@@ -60,7 +60,8 @@ function placeOf(path: string): string {
 
 export async function buildPrograms(folder: string): Promise<void> {
   mkdirSync(join(folder, 'programs'), { recursive: true })
-  for (const name of Object.keys(PROGRAMS)) writeFileSync(join(folder, `${name}.js`), `import './programs/starter.js'\nawait import('./programs/${name}.js')\n`)
+  for (const name of Object.keys(PROGRAMS))
+    writeFileSync(join(folder, `${name}.js`), `import './programs/starter.js'\nawait import('./programs/${name}.js')\n`)
   const { outputFiles } = await build({
     ...COMMON,
     entryPoints: { ...PROGRAMS, ...THREADS, ...STARTER },
@@ -68,7 +69,9 @@ export async function buildPrograms(folder: string): Promise<void> {
     outdir: join(ROOT, 'programs'),
     format: 'esm',
     // Packages in CommonJS call `require`, which modules do not have.
-    banner: { js: `import { createRequire as requireFor } from 'node:module'\nconst require = requireFor(import.meta.url)` },
+    banner: {
+      js: `import { createRequire as requireFor } from 'node:module'\nconst require = requireFor(import.meta.url)`,
+    },
     sourcemap: true,
     sourcesContent: false,
     plugins: [keepPaths],

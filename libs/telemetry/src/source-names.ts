@@ -10,13 +10,16 @@ const maps = new Map<string, SourceMap | undefined>()
  * start, and maps every stack that a library looks at, which costs a quarter more CPU and 10 to 20 MiB for each process.
  */
 export function nameSources(stack: string): string {
-  return stack.replace(/(file:\/\/[^\s()]+\.js):(\d+):(\d+)/g, (whole, module: string, line: string, column: string) => {
-    if (!maps.has(module)) maps.set(module, readMap(module))
-    const entry = maps.get(module)?.findEntry(Number(line) - 1, Number(column) - 1)
-    if (entry === undefined || !('originalSource' in entry)) return whole
-    const source = fileURLToPath(new URL(entry.originalSource, module))
-    return `${source}:${entry.originalLine + 1}:${entry.originalColumn + 1}`
-  })
+  return stack.replace(
+    /(file:\/\/[^\s()]+\.js):(\d+):(\d+)/g,
+    (whole, module: string, line: string, column: string) => {
+      if (!maps.has(module)) maps.set(module, readMap(module))
+      const entry = maps.get(module)?.findEntry(Number(line) - 1, Number(column) - 1)
+      if (entry === undefined || !('originalSource' in entry)) return whole
+      const source = fileURLToPath(new URL(entry.originalSource, module))
+      return `${source}:${entry.originalLine + 1}:${entry.originalColumn + 1}`
+    },
+  )
 }
 
 function readMap(module: string): SourceMap | undefined {

@@ -1,7 +1,7 @@
 /** Our own rules for manifests. Each returns the errors of a rendered overlay, one sentence for each error. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DRAIN_LIMIT_MS } from '@svc/config/run-service.ts'
+import { DRAIN_LIMIT_MS } from '@svc/service/run-service.ts'
 import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
 import type { INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
 import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1'

@@ -4,19 +4,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { findBuild } from '@svc/build/build.ts'
+import { findBuild } from '@svc/build/find.ts'
 import { type NatsServer, startNats } from '@svc/local/engines/nats.ts'
 import { findFreePort } from '@svc/local/engines/ports.ts'
 import { type Engine, startPostgres } from '@svc/local/engines/postgres.ts'
-import { removeScratch } from '@svc/processes/scratch.ts'
 import { createDatabase, migrateStores, prepareRoles, type StoreSetup, storeUrl } from '@svc/local/engines/roles.ts'
 import { deriveSecrets, secretsOfServer } from '@svc/local/engines/secrets.ts'
 import { type LogEvent, parseLogLine } from '@svc/local/output/log-lines.ts'
+import { environmentFor, type SystemSettings, startService } from '@svc/local/services.ts'
+import { type NatsUser, SERVICES, type ServiceName, STORES } from '@svc/local/topology.ts'
 import type { Child, Ending } from '@svc/processes/child.ts'
 import { startKeeper } from '@svc/processes/keep.ts'
 import { createMark, findMarked, type Mark } from '@svc/processes/marks.ts'
-import { environmentFor, type SystemSettings, startService } from '@svc/local/services.ts'
-import { type NatsUser, SERVICES, type ServiceName, STORES } from '@svc/local/topology.ts'
+import { removeScratch } from '@svc/processes/scratch.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type Network, startNetwork } from '../proxy/network.ts'
 
@@ -219,7 +219,14 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     }
     const reached = isProxied ? throughProxies(own, name, network) : own
     const { moduleOf = (service) => join(build, `${service}.js`), env: ofRelease } = releases.get(name) ?? release
-    one.child = startService({ service, index, mark, env: { ...reached, ...ofRelease, ...extra }, onLine, module: moduleOf(service) })
+    one.child = startService({
+      service,
+      index,
+      mark,
+      env: { ...reached, ...ofRelease, ...extra },
+      onLine,
+      module: moduleOf(service),
+    })
     supervised.set(name, one)
   }
   const keepRunning = async (name: string): Promise<void> => {

@@ -13,9 +13,9 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { STORES } from '@svc/local/topology.ts'
 import { startKeeper } from '@svc/processes/keep.ts'
 import { createMark } from '@svc/processes/marks.ts'
-import { STORES } from '@svc/local/topology.ts'
 import type { Release } from '../nemesis/fault-system.ts'
 
 export interface OldRelease extends Release, AsyncDisposable {

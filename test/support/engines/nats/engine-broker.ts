@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { findBuild } from '@svc/build/build.ts'
+import { findBuild } from '@svc/build/find.ts'
 import { isPortFree } from '@svc/local/engines/ports.ts'
 import { type Engine, startPostgres } from '@svc/local/engines/postgres.ts'
 import {
@@ -21,10 +21,10 @@ import {
   storeUrl,
 } from '@svc/local/engines/roles.ts'
 import { secretsOfServer } from '@svc/local/engines/secrets.ts'
-import { type Keeper, startKeeper } from '@svc/processes/keep.ts'
-import { createMark, type Mark } from '@svc/processes/marks.ts'
 import { codeOf } from '@svc/local/start-error.ts'
 import type { StoreName } from '@svc/local/topology.ts'
+import { type Keeper, startKeeper } from '@svc/processes/keep.ts'
+import { createMark, type Mark } from '@svc/processes/marks.ts'
 import type { PostgresContainer } from '../containers.ts'
 import { emptyMessaging } from '../postgres/empty-messaging.ts'
 
