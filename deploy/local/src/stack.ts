@@ -41,13 +41,14 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   await checkPorts(config)
 
   const secrets = await loadSecrets(config.dataDir)
-  const build = await findBuild()
-  const run: Run = { ...options, mark, secrets, build, started, engineLost }
-  const databaseUrlFor = await startDatabase(run)
+  const run: Run = { ...options, mark, secrets, started, engineLost }
+  // The first start of a clone builds while Postgres starts.
+  const [build, databaseUrlFor] = await Promise.all([findBuild(), startDatabase(run)])
   const natsUrlFor = await startMessageBus(run)
   const targets = metricsTargets(config)
   started.defer(writeMetricsTargets(config.dataDir, targets))
   await startSystem(run, {
+    build,
     natsUrlFor,
     databaseUrlFor,
     httpPort: config.httpPort,
@@ -55,7 +56,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     challengeKey: config.challengeKey ?? secrets.challengeKey,
     webhookSecretKey: config.webhookSecretKey ?? secrets.webhookSecretKey,
     metricsPorts: new Map(targets.map(({ process, port }) => [process, port])),
-    env: { ...options.env, SVC_LOG_LEVEL: config.logLevel },
+    // The launcher's cache of compiled code is not theirs (package.json). A build has its own.
+    env: { ...options.env, NODE_COMPILE_CACHE: undefined, SVC_LOG_LEVEL: config.logLevel },
   })
   const running = started.move()
   return {

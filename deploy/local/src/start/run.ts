@@ -21,8 +21,6 @@ export interface StackOptions {
 export interface Run extends StackOptions {
   readonly mark: Mark
   readonly secrets: Secrets
-  /** The folder of the services' modules. */
-  readonly build: string
   /** Everything that was started. Stopped in the opposite order. */
   readonly started: AsyncDisposableStack
   /** Aborted with a sentence if an engine ends by itself. */
