@@ -59,12 +59,17 @@ function placeOf(path: string): string {
 }
 
 export async function buildPrograms(folder: string): Promise<void> {
-  mkdirSync(join(folder, 'programs'), { recursive: true })
+  await bundle({ ...PROGRAMS, ...THREADS, ...STARTER }, folder)
   for (const name of Object.keys(PROGRAMS))
     writeFileSync(join(folder, `${name}.js`), `import './programs/starter.js'\nawait import('./programs/${name}.js')\n`)
+}
+
+/** Makes one module of each entry: `programs/<name>.js` and its source map in the folder. @param entries modules, by name. */
+export async function bundle(entries: Readonly<Record<string, string>>, folder: string): Promise<void> {
+  mkdirSync(join(folder, 'programs'), { recursive: true })
   const { outputFiles } = await build({
     ...COMMON,
-    entryPoints: { ...PROGRAMS, ...THREADS, ...STARTER },
+    entryPoints: entries,
     // The names in source maps are relative to this folder, wherever the build is.
     outdir: join(ROOT, 'programs'),
     format: 'esm',
