@@ -49,10 +49,15 @@ export function environmentFor(service: ServiceName, index: number, settings: Sy
   }
 }
 
+/** Several services share one machine here: fewer threads and heaps of each save about 5 MiB in each process. */
+const ARGUMENTS = ['--v8-pool-size=1']
+const ENVIRONMENT = { MALLOC_ARENA_MAX: '1' }
+
 /** Starts one process of a service. */
 export function startService({ service, index, mark, env, onLine, module }: ServiceOptions): Child {
   const name = `${service}-${index}`
-  return startChild({ name, command: process.execPath, args: [`--title=${markOf(mark, name)}`, module], env, onLine })
+  const args = [`--title=${markOf(mark, name)}`, ...ARGUMENTS, module]
+  return startChild({ name, command: process.execPath, args, env: { ...ENVIRONMENT, ...env }, onLine })
 }
 
 interface SupervisorOptions extends ServiceOptions {

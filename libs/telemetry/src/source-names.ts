@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs'
 import { SourceMap } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
-/** By module. Undefined: the module has no map. */
+const KEPT_MS = 60_000
+
+/** By module. Undefined: the module has no map. A map takes 25 MiB, so it is kept only for errors that come in a row. */
 const maps = new Map<string, SourceMap | undefined>()
 
 /**
@@ -13,7 +15,10 @@ export function nameSources(stack: string): string {
   return stack.replace(
     /(file:\/\/[^\s()]+\.js):(\d+):(\d+)/g,
     (whole, module: string, line: string, column: string) => {
-      if (!maps.has(module)) maps.set(module, readMap(module))
+      if (!maps.has(module)) {
+      maps.set(module, readMap(module))
+      setTimeout(() => maps.delete(module), KEPT_MS).unref()
+    }
       const entry = maps.get(module)?.findEntry(Number(line) - 1, Number(column) - 1)
       if (entry === undefined || !('originalSource' in entry)) return whole
       const source = fileURLToPath(new URL(entry.originalSource, module))
