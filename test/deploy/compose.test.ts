@@ -54,9 +54,10 @@ function readCompose(folder = FOLDER): Compose {
   return parse(text.replace(/\$\{\w+:-([^}]*)\}/g, '$1'), { merge: true, maxAliasCount: -1 }) as Compose
 }
 
-/** `services/<name>/src/main.ts` -> name */
+/** `gateway.js` -> gateway; undefined if it is no service. */
 function serviceOf({ command = [] }: Service): string | undefined {
-  return /^services\/(\w+)\/src\/main\.ts$/.exec(command[0] ?? '')?.[1]
+  const [, name = ''] = /^(\w+)\.js$/.exec(command[0] ?? '') ?? []
+  return facts.variables.has(name) ? name : undefined
 }
 
 function environments({ services }: Compose): Map<string, Record<string, string>> {
@@ -106,7 +107,7 @@ const RULES = {
     ]),
   'every container has limits, and every long-lived container restarts and has a health check': ({ services }) =>
     each(services, ({ deploy, restart, healthcheck, command }, name) => {
-      const ends = command?.[0]?.startsWith('deploy/image/') ?? false
+      const ends = /^(?:roles|migrate)\.js$/.test(command?.[0] ?? '')
       const own = !ENGINES.includes(name) && healthcheck === undefined // the image has one
       return [
         ...(deploy?.resources?.limits?.cpus && deploy.resources.limits.memory ? [] : ['has no limits']),

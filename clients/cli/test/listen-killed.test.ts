@@ -1,14 +1,17 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { bundle } from '@svc/build/programs.ts'
 import { findTestRun } from '@svc/test/support/engines/engines.ts'
-import { bundleOf } from '@svc/test/support/run/bundle.ts'
 import { ENVIRONMENT } from '@svc/test/support/run/environment.ts'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from './run.ts'
 
-const LISTENER = bundleOf('clients/cli/test/scripted-listener.ts', (await findTestRun()).folder)
+const { folder: runFolder } = await findTestRun()
+const LISTENER = join(runFolder, 'programs/listener.js')
+await bundle({ listener: 'clients/cli/test/scripted-listener.ts' }, runFolder)
 const KILL_AFTER = new URL('kill-after.ts', import.meta.url).href
 /** The events of `scripted-listener.ts` that the listener should process. The third event is a stranger's request. */
 const WANTED = [1, 2, 4]

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { eventually } from '@svc/test/support/eventually.ts'
-import { findSvc } from '@svc/test/support/run/bundle.ts'
 import { ENVIRONMENT } from '@svc/test/support/run/environment.ts'
+import { findSvc } from '@svc/test/support/run/svc.ts'
 import { expect } from 'vitest'
 
 const MAIN = await findSvc()

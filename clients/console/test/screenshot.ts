@@ -1,6 +1,5 @@
 /** `npx pnpm console:screenshot`: draws the console for the README. */
 import { fileURLToPath } from 'node:url'
-import { loadConsole } from '@svc/console/build/files.ts'
 import { strings } from '@svc/console/strings.ts'
 import { AgentClient, formatKey, generateKey } from '@svc/sdk'
 import { startChromium } from '@svc/test/support/engines/chromium.ts'
@@ -25,7 +24,6 @@ readCommandLine({
 
 await using system = await startBenchSystem({ SVC_DAILY_FREE_UNITS: '100', SVC_DAILY_HARD_LIMIT: '1000' })
 await using browser = await startChromium({ ownFolder: true })
-await loadConsole() // so that the gateway does not build it while the page waits
 const url = `http://${system.authority}`
 const register = async (name: string): Promise<AgentClient> => {
   const client = new AgentClient({ url, key: generateKey() })

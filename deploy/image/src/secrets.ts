@@ -1,5 +1,5 @@
 /**
- * `node deploy/image/src/secrets.ts <folder>` generates every secret of a deployment, as files `<folder>/<secret>/<key>`.
+ * `node secrets.js <folder>` generates every secret of a deployment, as files `<folder>/<secret>/<key>`.
  * deploy/kubernetes reads them from Secrets, deploy/compose from files. Existing secrets stay unchanged, so it is safe to
  * run again. To change a secret, see docs/operating/rotate.md.
  */
@@ -13,7 +13,7 @@ import { runCommand } from './run-command.ts'
 import { listStores } from './store.ts'
 
 const USAGE =
-  'usage: secrets.ts <folder> [--nats nats:4222 or tls://nats:4222] [--database postgres://postgres@postgres:5432/svc]'
+  'usage: secrets.js <folder> [--nats nats:4222 or tls://nats:4222] [--database postgres://postgres@postgres:5432/svc]'
 
 await runCommand(async ({ args, say }) => {
   const { folder, nats, database } = parseCommand(args)

@@ -2,10 +2,10 @@
 import { relative } from 'node:path'
 import { parseDatabaseUrl } from '@svc/config/database-url.ts'
 import { ConfigError } from '@svc/config/env-reader.ts'
+import { watchStarter } from '@svc/processes/starter.ts'
 import { type LocalConfig, readConfig } from './config.ts'
 import { formatLogEvent, type LogEvent } from './output/log-lines.ts'
 import { metricsTargets } from './output/metrics-targets.ts'
-import { watchStarter } from './processes/starter.ts'
 import { startStack } from './stack.ts'
 import { codeOf, StartError } from './start-error.ts'
 

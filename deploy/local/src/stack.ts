@@ -1,12 +1,13 @@
 /** Starts the whole system on one machine, step by step. Stops it in the opposite order. */
 import { rmdirSync } from 'node:fs'
-import { removeScratch } from './engines/postgres-user.ts'
+import { findBuild } from '@svc/build/find.ts'
+import { startKeeper } from '@svc/processes/keep.ts'
+import { createMark, reclaim } from '@svc/processes/marks.ts'
+import { removeScratch } from '@svc/processes/scratch.ts'
 import { loadSecrets } from './engines/secrets.ts'
 import { lockFolder } from './machine/folder-lock.ts'
 import { checkMemory, prepareDataFolder } from './machine/resources.ts'
 import { metricsTargets, writeMetricsTargets } from './output/metrics-targets.ts'
-import { startKeeper } from './processes/keep.ts'
-import { createMark, reclaim } from './processes/marks.ts'
 import { checkPorts, gatewayUrls } from './start/addresses.ts'
 import { startDatabase, startMessageBus } from './start/engines.ts'
 import { INFO, type Run, reasonOf, type StackOptions, say } from './start/run.ts'
@@ -41,11 +42,13 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 
   const secrets = await loadSecrets(config.dataDir)
   const run: Run = { ...options, mark, secrets, started, engineLost }
-  const databaseUrlFor = await startDatabase(run)
+  // The first start of a clone builds while Postgres starts.
+  const [build, databaseUrlFor] = await Promise.all([findBuild(), startDatabase(run)])
   const natsUrlFor = await startMessageBus(run)
   const targets = metricsTargets(config)
   started.defer(writeMetricsTargets(config.dataDir, targets))
   await startSystem(run, {
+    build,
     natsUrlFor,
     databaseUrlFor,
     httpPort: config.httpPort,
@@ -53,7 +56,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     challengeKey: config.challengeKey ?? secrets.challengeKey,
     webhookSecretKey: config.webhookSecretKey ?? secrets.webhookSecretKey,
     metricsPorts: new Map(targets.map(({ process, port }) => [process, port])),
-    env: { ...options.env, SVC_LOG_LEVEL: config.logLevel },
+    // The launcher's cache of compiled code is not theirs (package.json). A build has its own.
+    env: { ...options.env, NODE_COMPILE_CACHE: undefined, SVC_LOG_LEVEL: config.logLevel },
   })
   const running = started.move()
   return {

@@ -3,13 +3,13 @@
 export const SERVICES = ['budget', 'boards', 'webhook', 'messaging', 'identity', 'stream', 'gateway'] as const
 export type ServiceName = (typeof SERVICES)[number]
 
-/** Services start group by group and stop in the opposite order, so that the services that a service calls are always running. */
-export const START_GROUPS: readonly (readonly ServiceName[])[] = [
-  ['budget'],
-  ['boards', 'webhook'],
-  ['messaging', 'identity'],
-  ['stream'],
+/** Services stop group by group, so that the services that a service calls still run while it drains. They start at once. */
+export const STOP_GROUPS: readonly (readonly ServiceName[])[] = [
   ['gateway'],
+  ['stream'],
+  ['messaging', 'identity'],
+  ['boards', 'webhook'],
+  ['budget'],
 ]
 
 /** The services with a database schema. The schema has the service's name. */

@@ -1,10 +1,10 @@
 /** A small launcher for tests: runs a keeper, a lock and a NATS on the given folder, until it is killed or its input ends. */
 
+import { startKeeper } from '@svc/processes/keep.ts'
+import { createMark } from '@svc/processes/marks.ts'
 import { startNats } from '../src/engines/nats.ts'
 import { deriveSecrets } from '../src/engines/secrets.ts'
 import { lockFolder } from '../src/machine/folder-lock.ts'
-import { startKeeper } from '../src/processes/keep.ts'
-import { createMark } from '../src/processes/marks.ts'
 
 process.stdin.on('close', () => process.exit()).resume()
 const folder = process.argv[2] ?? ''

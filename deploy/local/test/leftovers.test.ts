@@ -4,10 +4,10 @@ import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { createMark, findMarked, type Mark, reclaim } from '@svc/processes/marks.ts'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { findTestRun } from '../../../test/support/engines/engines.ts'
 import { eventually } from '../../../test/support/eventually.ts'
-import { createMark, findMarked, type Mark, reclaim } from '../src/processes/marks.ts'
 
 let folder: string
 let mark: Mark

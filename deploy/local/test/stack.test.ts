@@ -4,13 +4,13 @@ import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, 
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { createMark, findMarked, type MarkedProcess, reclaim } from '@svc/processes/marks.ts'
 import postgres from 'postgres'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Agent } from '../../../test/support/client/agent.ts'
 import { createTestDatabase } from '../../../test/support/engines/database.ts'
 import { findTestRun, takePorts } from '../../../test/support/engines/engines.ts'
 import { eventually } from '../../../test/support/eventually.ts'
-import { createMark, findMarked, type MarkedProcess, reclaim } from '../src/processes/marks.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const START_LIMIT_MS = 100_000

@@ -1,5 +1,5 @@
 /** An owner (owner.ts) for tests to kill. It runs the plan of `OWNER_PLAN` and `OWNER_PURGE_AFTER_MS`, and prints the owner's output. */
-import { untilSignal } from '@svc/config/run-service.ts'
+import { untilSignal } from '@svc/service/run-service.ts'
 import { startOwner } from './owner.ts'
 
 const { SVC_NATS_URL = '', SVC_DATABASE_URL = '', OWNER_PLAN = '[]', OWNER_PURGE_AFTER_MS } = process.env

@@ -1,21 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { ConnectionConfig } from '@svc/config/connections.ts'
-import type { RunningService } from '@svc/config/run-service.ts'
 import { healthOf } from '@svc/contracts/health.ts'
 import { SERVICE } from '@svc/contracts/limits.ts'
-import { type Bus, createBus } from '@svc/nats/bus.ts'
-import { connectNats, drainNats, type Nats } from '@svc/nats/connect.ts'
+import type { Bus } from '@svc/nats/bus.ts'
+import type { Nats } from '@svc/nats/connect.ts'
 import { type Endpoint, handle, serve } from '@svc/nats/serve.ts'
 import { type Database, openDatabase } from '@svc/postgres/database.ts'
 import { findMissing } from '@svc/postgres/migration/migrated.ts'
 import { readSchemaFiles } from '@svc/postgres/migration/schema-files.ts'
 import { createLogger, type Logger } from '@svc/telemetry/logger.ts'
-import { startProcessServer } from '@svc/telemetry/process-server.ts'
-import { startTracing } from '@svc/telemetry/start-tracing.ts'
 import { databaseClockOffset } from './clock-metrics.ts'
 import type { Loop } from './loop.ts'
 import { loopStalled } from './loop-metrics.ts'
+import type { RunningService } from './run-service.ts'
+import { startProcess } from './start-process.ts'
 
 /** Dependencies that every service has. Each service adds its own. */
 interface ServiceDeps {
@@ -50,61 +49,39 @@ interface ServiceOptions {
 const SCHEMA_POLL_MS = 250
 
 /**
- * Starts a service with a store: database, NATS, schema, loops, calls, in this order. On shutdown it stops taking calls, finishes
- * the calls in progress, stops the loops, drains NATS and closes the pool.
+ * Starts a service with a store. Its parts: database, schema, loops, calls, in this order. On shutdown it stops taking calls, finishes
+ * the calls in progress, stops the loops and closes the pool.
  */
-export async function startService({ name, config, schemaDir, build }: ServiceOptions): Promise<RunningService> {
+export function startService({ name, config, schemaDir, build }: ServiceOptions): Promise<RunningService> {
   const logger = createLogger(name, config.process?.logLevel)
-  const stack = new AsyncDisposableStack()
-  try {
-    const watched = { service: name, version: SERVICE.version, metrics: config.process?.metrics, logger }
-    const server = stack.use(await startProcessServer(watched))
-    stack.use(await startTracing({ ...watched, tracing: config.process?.tracing }))
-    const database = stack.use(
-      openDatabase({
-        url: config.databaseUrl,
-        application: `svc-${name}`,
-        logger,
-        ...(config.poolSize === undefined ? {} : { poolSize: config.poolSize }),
-      }),
-    )
-    const nats = stack.adopt(
-      await connectNats({ url: config.natsUrl, access: config.natsAccess, name: `svc-${name}`, logger }),
-      drainNats,
-    )
-    await untilMigrated(database, name, schemaDir, logger)
-    const bus = stack.use(createBus(nats))
-    const { endpoints, loops, resources = [] } = await build({ logger, database, nats, bus })
-    for (const loop of loops) stack.use(loop)
-    for (const resource of resources) stack.use(resource)
-    const stalled = (): string[] =>
-      loops.filter((loop) => loop.isStalled()).map((loop) => `the loop ${loop.name} is stalled`)
-    stack.use(loopStalled.read(() => loops.map((loop) => [{ loop: loop.name }, loop.isStalled() ? 1 : 0])))
-    stack.use(databaseClockOffset.read(async () => [[{}, await clockOffsetSeconds(database)]]))
-    const whatIsWrong = async (): Promise<string[]> => [...stalled(), ...(await missing(nats, database))]
-    const health = handle(healthOf(name), async () => ({ ready: (await whatIsWrong()).length === 0 }))
-    const serving = await serve({ nats, name, version: SERVICE.version, logger, endpoints: [...endpoints, health] })
-    stack.defer(() => serving.drain())
-    server.started({ live: stalled, ready: whatIsWrong })
-    logger.info('ready')
-    return {
-      failed: Promise.race([
-        nats.connection.closed().then((error) => error ?? new Error('the connection to NATS was closed')),
-        serving.failed,
-        ...loops.map((loop) => loop.failed),
-      ]),
-      noteUnhandled: server.noteUnhandled,
-      async [Symbol.asyncDispose]() {
-        logger.info('draining')
-        server.draining()
-        await stack.disposeAsync()
-        logger.info('stopped')
-      },
-    }
-  } catch (error) {
-    await stack.disposeAsync()
-    throw error
-  }
+  return startProcess({
+    name,
+    config,
+    logger,
+    async start({ nats, bus, stack }) {
+      const database = stack.use(
+        openDatabase({
+          url: config.databaseUrl,
+          application: `svc-${name}`,
+          logger,
+          ...(config.poolSize === undefined ? {} : { poolSize: config.poolSize }),
+        }),
+      )
+      await untilMigrated(database, name, schemaDir, logger)
+      const { endpoints, loops, resources = [] } = await build({ logger, database, nats, bus })
+      for (const loop of loops) stack.use(loop)
+      for (const resource of resources) stack.use(resource)
+      const live = (): string[] =>
+        loops.filter((loop) => loop.isStalled()).map((loop) => `the loop ${loop.name} is stalled`)
+      stack.use(loopStalled.read(() => loops.map((loop) => [{ loop: loop.name }, loop.isStalled() ? 1 : 0])))
+      stack.use(databaseClockOffset.read(async () => [[{}, await clockOffsetSeconds(database)]]))
+      const ready = async (): Promise<string[]> => [...live(), ...(await missing(nats, database))]
+      const health = handle(healthOf(name), async () => ({ ready: (await ready()).length === 0 }))
+      const serving = await serve({ nats, name, version: SERVICE.version, logger, endpoints: [...endpoints, health] })
+      stack.defer(() => serving.drain())
+      return { live, ready, failed: [serving.failed, ...loops.map((loop) => loop.failed)] }
+    },
+  })
 }
 
 /**

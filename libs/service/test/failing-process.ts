@@ -1,9 +1,9 @@
 /** A service whose call causes two unhandled errors: a rejection, and an exception while the process drains because of it. */
 import { readConnections } from '@svc/config/connections.ts'
 import { envReader } from '@svc/config/env-reader.ts'
-import { runService } from '@svc/config/run-service.ts'
 import { release } from '@svc/contracts/budget.ts'
 import { handle } from '@svc/nats/serve.ts'
+import { runService } from '../src/run-service.ts'
 import { startService } from '../src/start-service.ts'
 
 await runService(() =>

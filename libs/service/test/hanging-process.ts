@@ -1,8 +1,8 @@
 /** A service with a loop that has failed. */
 import { readConnections } from '@svc/config/connections.ts'
 import { envReader } from '@svc/config/env-reader.ts'
-import { runService } from '@svc/config/run-service.ts'
 import type { Loop } from '../src/loop.ts'
+import { runService } from '../src/run-service.ts'
 import { startService } from '../src/start-service.ts'
 
 const loop: Loop = {

@@ -1,4 +1,5 @@
 import { pino } from 'pino'
+import { nameSources } from './source-names.ts'
 
 /** Structured log lines on stdout. Never log agent ids, nonces, secrets or bodies (ADR 22). */
 export type Logger = pino.Logger
@@ -28,7 +29,7 @@ interface DescribedError {
  */
 export function describeError(error: Error): DescribedError {
   const { type, message, stack, code } = pino.stdSerializers.err(error)
-  const described = { type, message: withoutQuotations(message), stack: withoutQuotations(stack) }
+  const described = { type, message: withoutQuotations(message), stack: nameSources(withoutQuotations(stack)) }
   return typeof code === 'string' ? { ...described, code } : described
 }
 

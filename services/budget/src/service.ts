@@ -5,10 +5,11 @@
  * Limit: one Postgres primary. An agent is the unit of sharding, and is charged in one batch at a time. Keep pool size x
  * processes under max_connections.
  */
-import type { RunningService } from '@svc/config/run-service.ts'
+
 import * as adminCalls from '@svc/contracts/admin.ts'
 import * as calls from '@svc/contracts/budget.ts'
 import { handle } from '@svc/nats/serve.ts'
+import type { RunningService } from '@svc/service/run-service.ts'
 import { startService } from '@svc/service/start-service.ts'
 import type { BudgetConfig } from './config.ts'
 import { judgeCharges, listCharges, sumCharges, verifyAccounts } from './handlers/audit.ts'

@@ -14,7 +14,7 @@ describe('the configuration of a gateway', () => {
       authority: '127.0.0.1:8080',
       trustedProxies: [],
       corsOrigins: [],
-      serveConsole: true,
+      console: expect.any(URL),
       rate: { perSecond: 100, burst: 200 },
       registrationRate: { perSecond: 1, burst: 30 },
       drainSeconds: 0,

@@ -30,8 +30,8 @@ export interface GatewayConfig extends AnnouncedConfig, NatsConfig {
   trustedProxies: readonly AddressRange[]
   /** Origins whose browsers may call the API; `*` is any. */
   corsOrigins: readonly string[]
-  /** Whether the web console is served at `/console`. */
-  serveConsole: boolean
+  /** Folder of the built files of the web console at `/console`. Undefined: there is no console. */
+  console: URL | undefined
   /** Requests per client address (spec 3.15). */
   rate: Rate
   /** On shutdown, how long the gateway keeps listening while it reports that it is not ready. */
@@ -44,6 +44,8 @@ export interface GatewayConfig extends AnnouncedConfig, NatsConfig {
   registrationRate: Rate
 }
 
+/** Only a build has it (deploy/build). */
+const CONSOLE = new URL('../../../clients/console/built/', import.meta.url)
 const MAX_RATE = 1_000_000
 /**
  * About as many requests as one core can process in a second. That is several times the number in progress in normal operation,
@@ -61,8 +63,10 @@ export function readConfig(env: NodeJS.ProcessEnv): GatewayConfig {
     authority: readAuthority(e),
     trustedProxies: readAddressRanges(e, 'SVC_TRUSTED_PROXIES'),
     corsOrigins: readOrigins(e, 'SVC_CORS_ORIGINS'),
-    serveConsole:
-      e.string('SVC_CONSOLE', { default: 'on', pattern: /^(?:on|off)$/, hint: 'must be on or off' }) === 'on',
+    console:
+      e.string('SVC_CONSOLE', { default: 'on', pattern: /^(?:on|off)$/, hint: 'must be on or off' }) === 'on'
+        ? CONSOLE
+        : undefined,
     rate: {
       perSecond: e.number('SVC_RATE_PER_SECOND', { default: DEFAULTS.ratePerSecond, min: 0.001, max: MAX_RATE }),
       burst: e.int('SVC_RATE_BURST', { default: DEFAULTS.rateBurst, min: 1, max: MAX_RATE }),

@@ -6,16 +6,12 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '@svc/config/env-reader.ts'
-import type { RunningService } from '@svc/config/run-service.ts'
-import { SERVICE } from '@svc/contracts/limits.ts'
-import { createBus } from '@svc/nats/bus.ts'
 import { createChannel } from '@svc/nats/channel.ts'
-import { connectNats, drainNats } from '@svc/nats/connect.ts'
+import type { RunningService } from '@svc/service/run-service.ts'
+import { startProcess } from '@svc/service/start-process.ts'
 import { assertVerifier } from '@svc/svc1/node/assert-verifier.ts'
 import { logEngine } from '@svc/svc1/node/engine.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
-import { startProcessServer } from '@svc/telemetry/process-server.ts'
-import { startTracing } from '@svc/telemetry/start-tracing.ts'
 import type { FastifyInstance } from 'fastify'
 import { announceGateway } from './announce.ts'
 import { createManifest } from './api/manifest.ts'
@@ -75,97 +71,91 @@ export async function startGateway(
 ): Promise<RunningGateway> {
   assertVerifier()
   logEngine(logger)
-  const stack = new AsyncDisposableStack()
   let draining = false
-  let listening: Listening | undefined
-  try {
-    const watched = { service: 'gateway', version: SERVICE.version, metrics: config.process.metrics, logger }
-    const server = stack.use(await startProcessServer(watched))
-    stack.use(await startTracing({ ...watched, tracing: config.process.tracing }))
-    const nats = stack.adopt(
-      await connectNats({ url: config.natsUrl, access: config.natsAccess, name: 'svc-gateway', logger }),
-      drainNats,
-    )
-    const bus = stack.use(createBus(nats))
-    const gateways = stack.use(await startGateways(createChannel(nats), logger))
-    const directory = createDirectory(bus)
-    const verifier = stack.use(createVerifier({ logger }))
-    const participants = createParticipants({ directory, authority: config.authority })
-    const streams = createStreams({ bus, logger })
+  let port = 0
+  const running = await startProcess({
+    name: 'gateway',
+    config,
+    logger,
+    async start({ nats, bus, stack }) {
+      const gateways = stack.use(await startGateways(createChannel(nats), logger))
+      const directory = createDirectory(bus)
+      const verifier = stack.use(createVerifier({ logger }))
+      const participants = createParticipants({ directory, authority: config.authority })
+      const streams = createStreams({ bus, logger })
 
-    const clients = createClients(config.trustedProxies, logger)
-    const { maxRequests, maxConnectionsPerClient } = config
-    const load = createLoad({ logger, maxRequests })
-    const turn = createTurn()
-    const room = createConnectionRoom({ clients, maxConnectionsPerClient })
-    const reading = createReading({ clients, room, turn })
-    const bodies = new Bodies({ load, reading })
-    const limiter = new RateLimiter({ limit: 'requests', rate: config.rate, gateways })
+      const clients = createClients(config.trustedProxies, logger)
+      const { maxRequests, maxConnectionsPerClient } = config
+      const load = createLoad({ logger, maxRequests })
+      const turn = createTurn()
+      const room = createConnectionRoom({ clients, maxConnectionsPerClient })
+      const reading = createReading({ clients, room, turn })
+      const bodies = new Bodies({ load, reading })
+      const limiter = new RateLimiter({ limit: 'requests', rate: config.rate, gateways })
 
-    const described = createOperations({
-      bus,
-      directory,
-      participants,
-      streams,
-      manifest: createManifest(config),
-      isReady: () => !draining,
-    })
-    const openApi = openApiRoute(describeApi(described))
-
-    const app = createHttpApp({
-      operations: [...described, openApi, ...docsRoutes(), ...(config.serveConsole ? consoleRoutes(logger) : [])],
-      pipeline: createPipeline({
+      const described = createOperations({
         bus,
         directory,
-        verifier,
-        authority: config.authority,
-        limiter,
-        registrationLimiter: new RateLimiter({ limit: 'registrations', rate: config.registrationRate, gateways }),
+        participants,
+        streams,
+        manifest: createManifest(config),
+        isReady: () => !draining,
+      })
+      const openApi = openApiRoute(describeApi(described))
+
+      const app = createHttpApp({
+        operations: [
+          ...described,
+          openApi,
+          ...docsRoutes(),
+          ...(config.console === undefined ? [] : consoleRoutes(config.console)),
+        ],
+        pipeline: createPipeline({
+          bus,
+          directory,
+          verifier,
+          authority: config.authority,
+          limiter,
+          registrationLimiter: new RateLimiter({ limit: 'registrations', rate: config.registrationRate, gateways }),
+          clients,
+          load,
+          turns: createRequestTurns(turn),
+          bodies,
+        }),
         clients,
-        load,
-        turns: createRequestTurns(turn),
+        room,
+        reading,
         bodies,
-      }),
-      clients,
-      room,
-      reading,
-      bodies,
-      count: (client) => limiter.takeRequest(client),
-      load,
-      outflow: stack.use(new Outflow({ maxRequests, onProgress: room.touch })),
-      corsOrigins: config.corsOrigins,
-      logger,
-      isDraining: () => draining,
-    })
-    stack.defer(() => closeApp(app, () => listening?.close()))
-    stack.use(streams)
-    const serving = await announceGateway({ nats, server: app.server, logger, isReady: () => !draining })
-    stack.defer(() => serving.drain())
-    listening = await listenFor(app, config)
-    const { port } = listening
-    // Each gateway is ready by itself. If all gateways became unready because a service is down, clients would get no
-    // answer at all.
-    server.started({ live: () => [], ready: () => (nats.isConnected() ? [] : ['NATS is not connected']) })
-    logger.info({ host: config.httpHost, port }, 'ready')
-    return {
-      port,
-      failed: nats.connection.closed().then((error) => error ?? new Error('the connection to NATS was closed')),
-      noteUnhandled: server.noteUnhandled,
-      async [Symbol.asyncDispose]() {
-        logger.info('draining')
-        draining = true
-        server.draining()
-        // Keep listening until load balancers have seen that we are not ready. The kernel resets every connection that
-        // is still in the backlog when we stop listening, and no server can prevent that.
-        await sleep(config.drainSeconds * 1_000)
-        await stack.disposeAsync()
-        logger.info('stopped')
-      },
-    }
-  } catch (error) {
-    await stack.disposeAsync()
-    throw error
-  }
+        count: (client) => limiter.takeRequest(client),
+        load,
+        outflow: stack.use(new Outflow({ maxRequests, onProgress: room.touch })),
+        corsOrigins: config.corsOrigins,
+        logger,
+        isDraining: () => draining,
+      })
+      let listening: Listening | undefined
+      stack.defer(() => closeApp(app, () => listening?.close()))
+      stack.use(streams)
+      const serving = await announceGateway({ nats, server: app.server, logger, isReady: () => !draining })
+      stack.defer(() => serving.drain())
+      listening = await listenFor(app, config)
+      port = listening.port
+      return {
+        live: () => [],
+        // Each gateway is ready by itself. If all gateways became unready because a service is down, clients would get no
+        // answer at all.
+        ready: () => (nats.isConnected() ? [] : ['NATS is not connected']),
+        async beforeStop() {
+          draining = true
+          // Keep listening until load balancers have seen that we are not ready. The kernel resets every connection that
+          // is still in the backlog when we stop listening, and no server can prevent that.
+          await sleep(config.drainSeconds * 1_000)
+        },
+        facts: { host: config.httpHost, port },
+      }
+    },
+  })
+  return { ...running, port }
 }
 
 /** Every operation of the API, and the manifest. The routes and the OpenAPI description are both built from this list. */

@@ -6,10 +6,10 @@
  * for leases.
  */
 import { randomBytes } from 'node:crypto'
-import type { RunningService } from '@svc/config/run-service.ts'
 import * as calls from '@svc/contracts/stream.ts'
 import { createChannel } from '@svc/nats/channel.ts'
 import { handle } from '@svc/nats/serve.ts'
+import type { RunningService } from '@svc/service/run-service.ts'
 import { startService } from '@svc/service/start-service.ts'
 import type { StreamConfig } from './config.ts'
 import { measureStreams } from './handlers/measure-streams.ts'

@@ -1,4 +1,4 @@
-import { runService } from '@svc/config/run-service.ts'
+import { runService } from '@svc/service/run-service.ts'
 import { readConfig } from './config.ts'
 import { startWebhook } from './service.ts'
 

@@ -171,7 +171,7 @@ const BREAKAGES: Record<RuleName, ((manifests: Manifest[]) => unknown)[]> = {
     (all) => Object.assign(secretOf(all, 'migrate-boards'), { secretName: 'boards-roles' }),
   ],
   'the module that a container runs exists': [
-    (all) => Object.assign(containerOf(all, 'boards'), { args: ['services/board/src/main.ts'] }),
+    (all) => Object.assign(containerOf(all, 'boards'), { args: ['board.js'] }),
   ],
   'every service with a store has a migration': [(all) => remove(all, 'Job', 'migrate-stream')],
   'outside of a trial, every image is named by digest': [

@@ -1,7 +1,8 @@
 /** Our own rules for manifests. Each returns the errors of a rendered overlay, one sentence for each error. */
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DRAIN_LIMIT_MS } from '@svc/config/run-service.ts'
+import { PROGRAMS } from '@svc/build/programs.ts'
+import { DRAIN_LIMIT_MS } from '@svc/service/run-service.ts'
 import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
 import type { INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
 import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1'
@@ -20,6 +21,8 @@ export type Rule = (context: RuleContext) => string[]
 
 /** Kinds of workload that run to completion. */
 const COMMANDS = new Set(['Job', 'CronJob'])
+/** What the image can run. */
+const MODULES = Object.keys(PROGRAMS).map((name) => `${name}.js`)
 /** The database role of a command's pod comes from a Secret that no other pod may have. */
 const OF_COMMANDS = /-(owner|roles)$/
 /** Certificates of NATS and its clients, which an authority inside the cluster issues. */
@@ -168,7 +171,7 @@ export const RULES = {
   'the module that a container runs exists': ({ manifests }) =>
     workloadsOf(manifests).flatMap((workload) =>
       eachOf(workload, ({ image = '', args = [] }) =>
-        /(^|\/)svc[:@]/.test(image) && !existsSync(join(ROOT, args[0] ?? ''))
+        /(^|\/)svc[:@]/.test(image) && !MODULES.includes(args[0] ?? '')
           ? [`runs ${args[0]}, which does not exist`]
           : [],
       ),

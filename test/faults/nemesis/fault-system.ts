@@ -4,18 +4,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { findBuild } from '@svc/build/find.ts'
 import { type NatsServer, startNats } from '@svc/local/engines/nats.ts'
 import { findFreePort } from '@svc/local/engines/ports.ts'
 import { type Engine, startPostgres } from '@svc/local/engines/postgres.ts'
-import { removeScratch } from '@svc/local/engines/postgres-user.ts'
 import { createDatabase, migrateStores, prepareRoles, type StoreSetup, storeUrl } from '@svc/local/engines/roles.ts'
 import { deriveSecrets, secretsOfServer } from '@svc/local/engines/secrets.ts'
 import { type LogEvent, parseLogLine } from '@svc/local/output/log-lines.ts'
-import type { Child, Ending } from '@svc/local/processes/child.ts'
-import { startKeeper } from '@svc/local/processes/keep.ts'
-import { createMark, findMarked, type Mark } from '@svc/local/processes/marks.ts'
-import { environmentFor, type SystemSettings, startService } from '@svc/local/processes/services.ts'
+import { environmentFor, type SystemSettings, startService } from '@svc/local/services.ts'
 import { type NatsUser, SERVICES, type ServiceName, STORES } from '@svc/local/topology.ts'
+import type { Child, Ending } from '@svc/processes/child.ts'
+import { startKeeper } from '@svc/processes/keep.ts'
+import { createMark, findMarked, type Mark } from '@svc/processes/marks.ts'
+import { removeScratch } from '@svc/processes/scratch.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type Network, startNetwork } from '../proxy/network.ts'
 
@@ -86,9 +87,10 @@ export interface FaultSystemOptions {
   readonly isProxied?: boolean
 }
 
-/** A folder of code, and how to prepare the engines for it. */
+/** The code of processes, and how to prepare the engines for it. */
 export interface Release {
-  readonly root: string
+  /** The module of a service; by default that of this tree's build. */
+  readonly moduleOf?: (service: ServiceName) => string
   /** NATS's configuration file. */
   readonly natsConfig: string
   /** Environment of its processes, besides that of the system. */
@@ -100,7 +102,6 @@ export interface Release {
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 /** The code of this tree. */
 export const THIS_RELEASE: Release = {
-  root: ROOT,
   natsConfig: join(ROOT, 'deploy/local/nats.conf'),
   async migrate(setup) {
     await prepareRoles(setup)
@@ -132,6 +133,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
   await using started = new AsyncDisposableStack()
   const folder = mkdtempSync(join(tmpdir(), 'svc-faults-'))
   const mark = createMark(folder)
+  const build = await findBuild()
   const keeper = await startKeeper(mark, folder)
   started.defer(async () => {
     await keeper.release()
@@ -216,8 +218,15 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
       if (event.level >= WARN) onProblem(name, line)
     }
     const reached = isProxied ? throughProxies(own, name, network) : own
-    const { root, env: ofRelease } = releases.get(name) ?? release
-    one.child = startService({ service, index, mark, env: { ...reached, ...ofRelease, ...extra }, onLine, root })
+    const { moduleOf = (service) => join(build, `${service}.js`), env: ofRelease } = releases.get(name) ?? release
+    one.child = startService({
+      service,
+      index,
+      mark,
+      env: { ...reached, ...ofRelease, ...extra },
+      onLine,
+      module: moduleOf(service),
+    })
     supervised.set(name, one)
   }
   const keepRunning = async (name: string): Promise<void> => {

@@ -12,11 +12,11 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { startKeeper } from '@svc/local/processes/keep.ts'
-import { createMark } from '@svc/local/processes/marks.ts'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { STORES } from '@svc/local/topology.ts'
-import { type Release, THIS_RELEASE } from '../nemesis/fault-system.ts'
+import { startKeeper } from '@svc/processes/keep.ts'
+import { createMark } from '@svc/processes/marks.ts'
+import type { Release } from '../nemesis/fault-system.ts'
 
 export interface OldRelease extends Release, AsyncDisposable {
   /** `18d0342 faults: threads and health are asked for too` */
@@ -27,7 +27,7 @@ export interface OldRelease extends Release, AsyncDisposable {
   takeNatsConfig(of: 'this tree' | 'the old release', serverName: string): void
 }
 
-const { root: ROOT } = THIS_RELEASE
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const INSTALL = ['install', '--frozen-lockfile', '--ignore-scripts']
 const INSTALL_LIMIT_MS = 300_000
 const NATS_CONFIG = 'deploy/local/nats.conf'
@@ -80,7 +80,9 @@ export async function checkOut(revision: string): Promise<OldRelease> {
   const kept = started.move()
   return {
     title,
-    root,
+    // From its sources: it may be older than the build, or have another one.
+    moduleOf: (service) => join(root, 'services', service, 'src/main.ts'),
+    env: { NODE_COMPILE_CACHE: join(folder, 'compiled') },
     natsConfig: join(natsRoot, NATS_CONFIG),
     newSql: sqlFilesOf(ROOT).flatMap(({ file, text }) => (old.get(file) === text ? [] : [file])),
     async migrate(setup) {

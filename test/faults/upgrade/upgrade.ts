@@ -3,11 +3,11 @@
  * docs/operating/upgrade.md: migrations, then one process at a time, then NATS's users, who lose rights in this release. The
  * rollback goes the other way.
  */
-import { createWriteStream, mkdtempSync, readlinkSync, rmSync } from 'node:fs'
+import { createWriteStream, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { commandLineOf } from '@svc/local/processes/marks.ts'
+import { commandLineOf } from '@svc/processes/marks.ts'
 import postgres from 'postgres'
 import { Agent } from '../../support/client/agent.ts'
 import { startReceiver } from '../../support/stand-ins/webhook-receiver.ts'
@@ -154,11 +154,12 @@ async function replace(system: FaultSystem, name: string, release: Release): Pro
   checkRuns(system, name, release)
 }
 
-/** Checks that a process runs the code of this release (only on Linux). */
-function checkRuns(system: FaultSystem, name: string, { root }: Release): void {
+/** Checks that a process was started as one of this release, by its environment (only on Linux). */
+function checkRuns(system: FaultSystem, name: string, { env = {} }: Release): void {
   if (process.platform !== 'linux') return
-  const folder = readlinkSync(`/proc/${system.pidOf(name)}/cwd`)
-  if (folder !== resolve(root)) throw new Error(`${name} runs in ${folder} instead of ${root}`)
+  const given = readFileSync(`/proc/${system.pidOf(name)}/environ`, 'utf8').split('\0')
+  for (const [variable, value] of Object.entries(env))
+    if (!given.includes(`${variable}=${value}`)) throw new Error(`${name} runs without ${variable}=${value}`)
 }
 
 /**

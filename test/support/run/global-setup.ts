@@ -3,7 +3,7 @@ import { BROKER_VARIABLE } from '../engines/engines.ts'
 import { startEngineBroker } from '../engines/nats/engine-broker.ts'
 import { keepSystems } from '../system/kept-systems.ts'
 
-/** The cache of compiled code. The services use one too (deploy/local, processes/services.ts). */
+/** The cache of compiled code. A build has its own (deploy/build). */
 const COMPILE_CACHE = fileURLToPath(new URL('../../../node_modules/.cache/node-compile', import.meta.url))
 
 /** Vitest's `globalSetup`: offers the engines and the shared systems to the tests, and stops them at the end. */

@@ -2,12 +2,11 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { type LogEvent, parseLogLine } from '@svc/local/output/log-lines.ts'
-import { type Child, type Ending, startChild } from '@svc/local/processes/child.ts'
-import { type ServiceOptions, startService } from '@svc/local/processes/services.ts'
+import { type ServiceOptions, startService } from '@svc/local/services.ts'
 import type { ServiceName } from '@svc/local/topology.ts'
+import { type Child, type Ending, startChild } from '@svc/processes/child.ts'
 import type { TestRun } from '../engines/nats/engine-broker.ts'
 import { eventually } from '../eventually.ts'
-import { bundleOf } from '../run/bundle.ts'
 
 export interface TestProcess {
   /** `messaging-2` */
@@ -39,10 +38,11 @@ export function startTestProcess(options: {
 }): TestProcess {
   const log: LogEvent[] = []
   const { SVC_TEST_IMAGE: image } = process.env
-  const start = image === undefined ? startBundle(options.run.folder) : startFromImage(image)
+  const start = image === undefined ? startService : startFromImage(image)
   const child = start({
     index: 1,
     ...options,
+    module: join(options.run.build, `${options.service}.js`),
     mark: options.run.mark,
     onLine: (line) => log.push(parseLogLine(line, Date.now())),
   })
@@ -71,17 +71,6 @@ export function startTestProcess(options: {
   }
 }
 
-/** Starts the bundle of a service, which Node loads much faster than the sources. */
-function startBundle(folder: string): (options: ServiceOptions) => Child {
-  const env = { NODE_COMPILE_CACHE: join(folder, 'compiled') }
-  return (options) =>
-    startService({
-      ...options,
-      env: { ...env, ...options.env },
-      entry: bundleOf(`services/${options.service}/src/main.ts`, folder),
-    })
-}
-
 /**
  * For `SVC_TEST_IMAGE=<image>`: runs the process in a separate container, on the host's network and with the restrictions
  * of deploy/compose. The pid is the process's pid on the host.
@@ -97,7 +86,7 @@ function startFromImage(image: string): (options: ServiceOptions) => Child {
       ...['--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--no-healthcheck'],
       ...passed.flatMap((variable) => ['--env', variable]),
       ...(caFile === undefined ? [] : ['--volume', `${caFile}:${caFile}:ro`]),
-      ...[image, `services/${service}/src/main.ts`],
+      ...[image, `${service}.js`],
     ]
     const { DOCKER_HOST, HOME } = process.env
     const child = startChild({

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { environmentFor, type SystemSettings } from '@svc/local/processes/services.ts'
+import { environmentFor, type SystemSettings } from '@svc/local/services.ts'
 import { SERVICES, type ServiceName, STORES } from '@svc/local/topology.ts'
 import { watchAnswers } from '../description/described-answers.ts'
 import { createTestDatabase, type TestDatabase } from '../engines/database.ts'

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { findFreePort } from '@svc/local/engines/ports.ts'
 import { startPostgres } from '@svc/local/engines/postgres.ts'
-import { startKeeper } from '@svc/local/processes/keep.ts'
-import { createMark, findMarked } from '@svc/local/processes/marks.ts'
+import { startKeeper } from '@svc/processes/keep.ts'
+import { createMark, findMarked } from '@svc/processes/marks.ts'
 import { cpuMs, residentBytes } from './process-cpu.ts'
 
 /** The system under load: the local stack as in `pnpm start`, on a durable Postgres that the floors share. */

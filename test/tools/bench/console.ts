@@ -1,5 +1,4 @@
 /** How smoothly the console scrolls a long inbox in headless Chromium, which draws without a graphics card. */
-import { loadConsole } from '@svc/console/build/files.ts'
 import { strings } from '@svc/console/strings.ts'
 import { importAgent, waitForInbox } from '@svc/console/test/acts.ts'
 import { AgentClient, formatKey, generateKey } from '@svc/sdk'
@@ -16,7 +15,6 @@ const STEP_PIXELS = 288
 /** Prints frame times while the list scrolls for `seconds`. At its end, the list starts over. */
 export async function benchConsole({ seconds }: { seconds: number }): Promise<void> {
   await using system = await startBenchSystem()
-  await loadConsole() // so that the gateway does not build it while the page waits
   await using browser = await startChromium({ ownFolder: true })
   const url = `http://${system.authority}`
   const [reader, writer] = [new AgentClient({ url, key: generateKey() }), new AgentClient({ url, key: generateKey() })]

@@ -11,6 +11,7 @@ import { benchWebhooks } from './live/live-webhooks.ts'
 import { benchOverload } from './overload.ts'
 import { benchPosts } from './posts.ts'
 import { benchSend } from './send.ts'
+import { benchStart } from './start.ts'
 import { benchReads } from './storage/reads.ts'
 import { benchSteady } from './storage/steady.ts'
 import { benchStorage } from './storage/storage.ts'
@@ -31,6 +32,7 @@ const BENCHMARKS = [
   'steady',
   'failover',
   'console',
+  'start',
 ] as const
 
 const { values, names } = readCommandLine({
@@ -84,7 +86,7 @@ const { values, names } = readCommandLine({
     with: {
       kind: 'text',
       placeholder: 'variants',
-      what: 'compare: folders of other checkouts, or settings (SVC_REPLICAS=gateway:2), separated by spaces',
+      what: 'compare, start: folders of other checkouts; compare: or settings (SVC_REPLICAS=gateway:2); separated by spaces',
     },
     stored: {
       kind: 'number',
@@ -130,6 +132,7 @@ const benchmarks: Record<(typeof BENCHMARKS)[number], () => Promise<unknown>> = 
   storage: () => benchStorage({ ...options, record }),
   failover: () => benchFailover(options),
   console: () => benchConsole({ seconds: secondsPerRound }),
+  start: () => benchStart({ rounds, with: variants }),
   steady: () => benchSteady({ connections, agents, messages, ttlSeconds: ttl, every, chart }),
 }
 

@@ -19,9 +19,9 @@ import {
   statSync,
   symlinkSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import type { Mark } from '../processes/marks.ts'
+import type { Mark } from '@svc/processes/marks.ts'
+import { scratchFolders } from '@svc/processes/scratch.ts'
 import { StartError } from '../start-error.ts'
 
 /** The user that runs Postgres. Empty: the user of this process. */
@@ -69,30 +69,13 @@ export function dataPathFor(user: PostgresUser, cluster: string): string {
  */
 export function placeProgram(postgres: string, user: PostgresUser, mark: Mark): string {
   if (user.uid === undefined || canRun(postgres, user)) return postgres
-  for (const place of scratchPlaces()) {
-    const copy = copyProgram(dirname(dirname(postgres)), join(place, `${scratchPrefix(mark)}${mark.run}`))
+  for (const folder of scratchFolders(mark)) {
+    const copy = copyProgram(dirname(dirname(postgres)), folder)
     if (copy !== undefined && canRun(copy, user)) return copy
   }
   throw new StartError(
     `The user that runs Postgres (uid ${user.uid}) can reach neither its program nor a copy: set TMPDIR to a folder open to all.`,
   )
-}
-
-/** Removes the copies of this run, and those of dead runs of this stack. */
-export function removeScratch(mark: Mark): void {
-  for (const place of scratchPlaces()) {
-    for (const name of readdirIfThere(place)) {
-      if (name.startsWith(scratchPrefix(mark))) rmSync(join(place, name), { recursive: true, force: true })
-    }
-  }
-}
-
-function scratchPlaces(): string[] {
-  return [...new Set([tmpdir(), '/tmp', '/var/tmp'])]
-}
-
-function scratchPrefix({ stack }: Mark): string {
-  return `svc-${stack}-`
 }
 
 /** Makes one copy per run. It appears atomically, because several processes may make it at once. */
@@ -108,14 +91,6 @@ function copyProgram(source: string, target: string): string | undefined {
   }
   rmSync(unfinished, { recursive: true, force: true })
   return existsSync(target) ? join(target, 'bin', 'postgres') : undefined
-}
-
-function readdirIfThere(folder: string): string[] {
-  try {
-    return readdirSync(folder)
-  } catch {
-    return []
-  }
 }
 
 function canRun(program: string, user: PostgresUser): boolean {

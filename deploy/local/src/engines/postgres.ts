@@ -1,9 +1,9 @@
 /** An embedded Postgres: one process on a free port of 127.0.0.1, with its data in `<folder>/postgres`. */
 import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { removeFolder } from '../machine/remove-folder.ts'
-import { type Child, type Ending, startChild } from '../processes/child.ts'
-import { commandLineOf, type Mark, markOf } from '../processes/marks.ts'
+import { type Child, type Ending, startChild } from '@svc/processes/child.ts'
+import { commandLineOf, type Mark, markOf } from '@svc/processes/marks.ts'
+import { removeFolder } from '@svc/processes/remove-folder.ts'
 import { codeOf, StartError } from '../start-error.ts'
 import { findPostgres } from './binaries.ts'
 import { findFreePort } from './ports.ts'

@@ -1,6 +1,6 @@
 import { linkSync, readFileSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { findMarked, type Mark, waitUntil } from '../processes/marks.ts'
+import { findMarked, type Mark, waitUntil } from '@svc/processes/marks.ts'
 import { codeOf, StartError } from '../start-error.ts'
 
 /** A keeper notices at once that its launcher is gone, but may have to wait for CPU. */

@@ -4,11 +4,12 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseDatabaseUrl } from '@svc/config/database-url.ts'
 import { OldLayoutError } from '@svc/postgres/migration/migrate.ts'
+import type { Child } from '@svc/processes/child.ts'
+import { checkNats } from '../engines/check-nats.ts'
 import { startNats } from '../engines/nats.ts'
 import { startPostgres } from '../engines/postgres.ts'
 import { createDatabase, databaseExists, databaseUrl, migrateStores, prepareRoles, storeUrl } from '../engines/roles.ts'
 import { secretsOfServer } from '../engines/secrets.ts'
-import type { Child } from '../processes/child.ts'
 import { codeOf, StartError } from '../start-error.ts'
 import { type NatsUser, STORES, type StoreName } from '../topology.ts'
 import { type Run, WARN } from './run.ts'
@@ -57,7 +58,10 @@ async function startEmbeddedPostgres(run: Run): Promise<string> {
 export async function startMessageBus(run: Run): Promise<(user: NatsUser) => string> {
   const { config, mark, secrets, started } = run
   const { natsUrl } = config
-  if (natsUrl !== undefined) return () => natsUrl
+  if (natsUrl !== undefined) {
+    await checkNats({ natsUrl, natsAccess: config.natsAccess })
+    return () => natsUrl
+  }
   const nats = await startNats({
     folder: config.dataDir,
     mark,

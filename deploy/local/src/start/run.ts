@@ -1,8 +1,9 @@
 /** State and helpers of all steps of a start. */
+
+import type { Mark } from '@svc/processes/marks.ts'
 import type { LocalConfig } from '../config.ts'
 import type { Secrets } from '../engines/secrets.ts'
 import type { LogEvent } from '../output/log-lines.ts'
-import type { Mark } from '../processes/marks.ts'
 
 export interface StackOptions {
   config: LocalConfig

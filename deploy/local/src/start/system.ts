@@ -1,39 +1,35 @@
-/** The last step of a start: all services, in the order of their dependencies. */
+/** The last step of a start: all services at once. */
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openDiscovery } from '../engines/discovery.ts'
 import { parseLogLine } from '../output/log-lines.ts'
-import { environmentFor, type SystemSettings, superviseService } from '../processes/services.ts'
+import { environmentFor, type SystemSettings, superviseService } from '../services.ts'
 import { StartError } from '../start-error.ts'
-import { type ServiceName, START_GROUPS } from '../topology.ts'
+import { type ServiceName, STOP_GROUPS } from '../topology.ts'
 import { gatewayUrls } from './addresses.ts'
 import { type Run, reasonOf, say, WARN } from './run.ts'
 
-const HEALTH_LIMIT_MS = 30_000
+/** Long, because all services start at once, on a machine that may be busy. */
+const HEALTH_LIMIT_MS = 120_000
 const HEALTH_POLL_MS = 50
 const MAX_FAILED_STARTS = 3
-/** Exit code of a service with an invalid configuration (libs/config, run-service.ts). A restart would not help. */
+/** Exit code of a service with an invalid configuration (libs/service, run-service.ts). A restart would not help. */
 const EX_CONFIG = 78
 
-/** Starts the services in the order of their dependencies. Returns when every gateway reports all of them healthy. */
-export async function startSystem(run: Run, settings: SystemSettings): Promise<void> {
+interface LocalSettings extends SystemSettings {
+  /** The folder of the services' modules. */
+  readonly build: string
+}
+
+/** Starts the services. Returns when every gateway reports all of them healthy. */
+export async function startSystem(run: Run, settings: LocalSettings): Promise<void> {
   const givenUp = Promise.withResolvers<never>()
   const ended = new AbortController()
   const signal = AbortSignal.any([run.signal, ended.signal])
-  await using discovery = await openDiscovery({
-    natsUrl: settings.natsUrlFor('admin'),
-    natsAccess: run.config.natsAccess,
-  })
-  const steps = async (): Promise<void> => {
-    for (const services of START_GROUPS) {
-      signal.throwIfAborted()
-      startServices(run, services, settings, givenUp.reject)
-      const called = services.filter((service) => service !== 'gateway')
-      await Promise.all(called.map((service) => discovery.untilServed(service, signal)))
-    }
-    await Promise.all(gatewayUrls(run.config).map((url) => waitForHealth(url, signal)))
-  }
+  signal.throwIfAborted()
+  for (const services of STOP_GROUPS.toReversed()) startServices(run, services, settings, givenUp.reject)
+  const healthy = Promise.all(gatewayUrls(run.config).map((url) => waitForHealth(url, signal)))
   try {
-    const failure = await Promise.race([steps(), givenUp.promise, reasonOf(run.engineLost.signal)])
+    const failure = await Promise.race([healthy.then(() => undefined), givenUp.promise, reasonOf(run.engineLost.signal)])
     if (failure !== undefined) throw new StartError(failure)
   } finally {
     ended.abort()
@@ -47,7 +43,7 @@ export async function startSystem(run: Run, settings: SystemSettings): Promise<v
 function startServices(
   run: Run,
   services: readonly ServiceName[],
-  settings: SystemSettings,
+  settings: LocalSettings,
   giveUp: (reason: StartError) => void,
 ): void {
   const supervisors = services.flatMap((service) =>
@@ -59,6 +55,7 @@ function startServices(
         service,
         index,
         mark: run.mark,
+        module: join(settings.build, `${service}.js`),
         env: environmentFor(service, index, settings),
         onLine: (line) => {
           const event = parseLogLine(line, Date.now())

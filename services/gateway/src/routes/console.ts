@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { hash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { extname } from 'node:path'
 import { Type } from '@sinclair/typebox'
-import { type ConsoleFile, loadConsole } from '@svc/console/build/files.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
-import type { Logger } from '@svc/telemetry/logger.ts'
 import { defineOperation, type Operation } from '../api/operation.ts'
 import type { DocumentAnswer } from '../http/answer.ts'
 
@@ -62,13 +62,25 @@ const OPEN = {
   responses: { 200: { description: 'A file of the console', schema: Type.Unknown(), example: '' } },
 } as const
 
-type Files = ReadonlyMap<string, ConsoleFile>
+/** By extension. Other files of the build are compressed copies. */
+const TYPES: ReadonlyMap<string, string> = new Map([
+  ['.css', 'text/css'],
+  ['.html', 'text/html'],
+  ['.js', 'text/javascript'],
+  ['.svg', 'image/svg+xml'],
+])
 
-/** The web console, which is not part of the API. Its files are read, and built if necessary, on the first request for one. */
-export function consoleRoutes(logger: Logger): Operation[] {
-  const getFiles = singleFlight(logger)
+/** The web console, which is not part of the API. @param folder has its built files, which are read on the first request for one. */
+export function consoleRoutes(folder: URL): Operation[] {
+  let files: ReadonlyMap<string, DocumentAnswer> | undefined
+  const answer = (name: string): DocumentAnswer => {
+    files ??= readFiles(folder)
+    const found = files.get(name)
+    if (found === undefined) throw new ServiceError('not_found')
+    return found
+  }
   const page = ['/console', '/console/'].map((path) =>
-    defineOperation({ ...OPEN, path }).serve(async ({ context }) => answer(await getFiles(context.deadlineMs), PAGE)),
+    defineOperation({ ...OPEN, path }).serve(async () => answer(PAGE)),
   )
   const file = defineOperation({
     ...OPEN,
@@ -76,48 +88,24 @@ export function consoleRoutes(logger: Logger): Operation[] {
     params: {
       file: { schema: Type.String({ pattern: '^[\\w-]+\\.(?:css|js|svg)$' }), description: 'Name of the file' },
     },
-  }).serve(async ({ params, context }) => answer(await getFiles(context.deadlineMs), params.file))
+  }).serve(async ({ params }) => answer(params.file))
   return [...page, file]
 }
 
-/** Loads the files once. A failure is logged and not kept, so the next request tries again. */
-function singleFlight(logger: Logger): (deadlineMs: number) => Promise<Files> {
-  let loading: Promise<Files> | undefined
-  let loaded: Files | undefined
-  const load = async (): Promise<Files> => {
-    try {
-      loaded = await loadConsole()
-      return loaded
-    } catch (cause) {
-      loading = undefined
-      logger.error({ err: cause }, 'the console could not be built')
-      throw new ServiceError('unavailable', { detail: 'the console could not be built', cause })
-    }
-  }
-  return async (deadlineMs) => {
-    if (loaded !== undefined) return loaded
-    loading ??= load()
-    return Promise.race([loading, tooLate(deadlineMs)])
-  }
-}
-
-async function tooLate(deadlineMs: number): Promise<never> {
-  await sleep(Math.max(0, deadlineMs - Date.now()), undefined, { ref: false })
-  throw new ServiceError('unavailable', { detail: 'the console is being built; reload the page in a few seconds' })
-}
-
-function answer(files: Files, name: string): DocumentAnswer {
-  const file = files.get(name)
-  if (file === undefined) throw new ServiceError('not_found')
-  const { type, plain, gzip, brotli, etag } = file
-  return {
-    status: 200,
-    document: { plain, gzip, brotli },
-    headers: {
+function readFiles(folder: URL): Map<string, DocumentAnswer> {
+  const read = (name: string): Buffer => readFileSync(new URL(name, folder))
+  const files = readdirSync(folder).flatMap((name): [string, DocumentAnswer][] => {
+    const type = TYPES.get(extname(name))
+    if (type === undefined) return []
+    const plain = read(name)
+    const headers = {
       ...HEADERS,
       'content-type': `${type}; charset=utf-8`,
-      etag,
+      // Weak, because it is the same for the plain and the compressed bytes.
+      etag: `W/"${hash('sha256', plain, 'base64url').slice(0, 22)}"`,
       'cache-control': name === PAGE ? REVALIDATE : FOR_EVER,
-    },
-  }
+    }
+    return [[name, { status: 200, document: { plain, gzip: read(`${name}.gz`), brotli: read(`${name}.br`) }, headers }]]
+  })
+  return new Map(files)
 }

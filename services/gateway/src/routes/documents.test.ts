@@ -1,4 +1,3 @@
-import { createLogger } from '@svc/telemetry/logger.ts'
 import { expect, test } from 'vitest'
 import { EXAMPLES } from '../api/examples.ts'
 import { kindOf } from '../http/load/load.ts'
@@ -8,7 +7,7 @@ import { docsRoutes } from './docs.ts'
 
 const routes = [
   ...docsRoutes(),
-  ...consoleRoutes(createLogger('test', 'silent')),
+  ...consoleRoutes(new URL('file:///')),
   manifestRoute({ manifest: EXAMPLES.manifest }),
   openApiRoute({}),
 ]

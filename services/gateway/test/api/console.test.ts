@@ -1,13 +1,15 @@
 /** The files of the web console, as the gateway serves them. What they do is tested in clients/console. */
 
-import { loadConsole } from '@svc/console/build/files.ts'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { findTestRun } from '@svc/test/support/engines/engines.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Answer, type Harness, startHarness } from '../support/harness.ts'
 
 let h: Harness
 beforeAll(async () => {
-  await loadConsole() // so that no test waits for the build
-  h = await startHarness()
+  const { build } = await findTestRun()
+  h = await startHarness({}, { console: pathToFileURL(join(build, 'clients/console/built/')) })
 })
 afterAll(() => h?.[Symbol.asyncDispose]())
 

@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { getIdentity, revokeAgent, updateSettings } from '@svc/contracts/identity.ts'
 import { formatPublicKey } from '@svc/svc1/public-key.ts'
+import { findTestRun } from '@svc/test/support/engines/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { describe, expect, test } from 'vitest'
 import {
@@ -152,7 +154,7 @@ test('an unhandled error drains the gateway: a request under way is answered, an
   const fileOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
   const child = spawn(
     process.execPath,
-    ['--import', fileOf('../auth/fail-on-signal.ts'), fileOf('../../src/main.ts')],
+    ['--import', fileOf('../auth/fail-on-signal.ts'), join((await findTestRun()).build, 'gateway.js')],
     {
       stdio: ['ignore', 'pipe', 'inherit'],
       env: { SVC_NATS_URL: h.nats.urlFor('gateway'), SVC_HTTP_PORT: '0', SVC_AUTHORITY: AUTHORITY },

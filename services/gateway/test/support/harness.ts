@@ -42,7 +42,7 @@ import { signRequest } from '@svc/svc1/sign.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { startTestNats } from '@svc/test/support/engines/engines.ts'
 import { pino } from 'pino'
-import { readConfig } from '../../src/config.ts'
+import { type GatewayConfig, readConfig } from '../../src/config.ts'
 import { startGateway } from '../../src/service.ts'
 
 export const AUTHORITY = 'agents.test:8443'
@@ -78,7 +78,7 @@ type Override<Q = unknown> = (request: Q, context: CallContext) => unknown
 
 export type Harness = Awaited<ReturnType<typeof startHarness>>
 
-export async function startHarness(env: NodeJS.ProcessEnv = {}) {
+export async function startHarness(env: NodeJS.ProcessEnv = {}, other: Partial<GatewayConfig> = {}) {
   const stack = new AsyncDisposableStack()
   const nats = stack.use(await startTestNats())
   const calls: { subject: string; request: unknown; context: CallContext }[] = []
@@ -108,7 +108,7 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}) {
     ...env,
   })
   const logger = pino({ level: 'info' }, { write: (line: string) => void log.push(JSON.parse(line)) })
-  const gateway = stack.use(await startGateway(config, logger))
+  const gateway = stack.use(await startGateway({ ...config, ...other }, logger))
 
   return {
     port: gateway.port,

@@ -9,6 +9,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { findBuild } from '@svc/build/find.ts'
 import { isPortFree } from '@svc/local/engines/ports.ts'
 import { type Engine, startPostgres } from '@svc/local/engines/postgres.ts'
 import {
@@ -20,10 +21,10 @@ import {
   storeUrl,
 } from '@svc/local/engines/roles.ts'
 import { secretsOfServer } from '@svc/local/engines/secrets.ts'
-import { type Keeper, startKeeper } from '@svc/local/processes/keep.ts'
-import { createMark, type Mark } from '@svc/local/processes/marks.ts'
 import { codeOf } from '@svc/local/start-error.ts'
 import type { StoreName } from '@svc/local/topology.ts'
+import { type Keeper, startKeeper } from '@svc/processes/keep.ts'
+import { createMark, type Mark } from '@svc/processes/marks.ts'
 import type { PostgresContainer } from '../containers.ts'
 import { emptyMessaging } from '../postgres/empty-messaging.ts'
 
@@ -31,6 +32,8 @@ import { emptyMessaging } from '../postgres/empty-messaging.ts'
 export interface TestRun {
   readonly folder: string
   readonly mark: Mark
+  /** The folder of the programs that tests start, as they are shipped (deploy/build). */
+  readonly build: string
 }
 
 export interface DatabaseAnswer {
@@ -108,8 +111,8 @@ export async function startEngineBroker(systems: Shared): Promise<EngineBroker> 
     try {
       if (path[0] !== token) status = 404
       else if (request.method === 'POST' && path[1] === 'run') {
-        const { folder, mark } = await theRun()
-        body = { folder, mark } satisfies TestRun
+        const { folder, mark, build } = await theRun()
+        body = { folder, mark, build } satisfies TestRun
       } else if (request.method === 'POST' && path[1] === 'databases')
         body = await makeDatabase(await readBody(request))
       else if (request.method === 'POST' && path[1] === 'borrowed') body = await lend()
@@ -229,7 +232,7 @@ export async function startEngineBroker(systems: Shared): Promise<EngineBroker> 
 async function startRun(): Promise<TestRun & { keeper: Keeper }> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-test-'))
   const mark = createMark(folder)
-  return { folder, mark, keeper: await startKeeper(mark, folder) }
+  return { folder, mark, keeper: await startKeeper(mark, folder), build: await findBuild() }
 }
 
 /** Retries while the database has sessions. Postgres waits only 5 s for them to end, which is too short on a busy machine. */

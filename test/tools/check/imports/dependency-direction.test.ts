@@ -5,6 +5,8 @@ const PACKAGES = [
   { path: 'libs/nats/package.json', text: '{"name":"@svc/nats"}' },
   { path: 'libs/contracts/package.json', text: '{"name":"@svc/contracts"}' },
   { path: 'services/budget/package.json', text: '{"name":"@svc/budget"}' },
+  { path: 'clients/console/package.json', text: '{"name":"@svc/console"}' },
+  { path: 'deploy/build/package.json', text: '{"name":"@svc/build"}' },
   { path: 'deploy/local/package.json', text: '{"name":"@svc/local"}' },
   { path: 'test/package.json', text: '{"name":"@svc/test"}' },
 ]
@@ -25,6 +27,8 @@ describe.each(Object.entries(FORMS))('dependencies run one way (%s)', (_, form) 
     ['a service by relative path', 'services/identity/src/a.ts', '../../budget/src/b.ts'],
     ['a service in a test', 'services/identity/test/a.test.ts', '@svc/budget/b.ts'],
     ['a service from a lib', 'libs/nats/src/a.ts', '../../../services/budget/src/b.ts'],
+    ['the console from the gateway', 'services/gateway/src/a.ts', '@svc/console/b.ts'],
+    ['the build from a service', 'services/identity/src/a.ts', '@svc/build/b.ts'],
     ['the local stack from a service', 'services/identity/src/a.ts', '@svc/local/b.ts'],
     ['test support from production code', 'libs/nats/src/a.ts', '../../../test/support/b.ts'],
   ])('%s is a violation', (__, path, specifier) => {
@@ -35,6 +39,7 @@ describe.each(Object.entries(FORMS))('dependencies run one way (%s)', (_, form) 
     ['a lib from a service', 'services/identity/src/a.ts', '@svc/nats/b.ts'],
     ['its own files', 'services/identity/test/a.test.ts', '../src/b.ts'],
     ['test support from a test', 'libs/nats/src/a.test.ts', '../../../test/support/b.ts'],
+    ['the build from the local stack', 'deploy/local/src/a.ts', '@svc/build/b.ts'],
     ['the local stack from test support', 'test/support/a.ts', '@svc/local/b.ts'],
     ['a package from outside the workspace', 'libs/nats/src/a.ts', 'nats'],
   ])('%s is allowed', (__, path, specifier) => {

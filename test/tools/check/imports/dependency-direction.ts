@@ -1,6 +1,6 @@
 /**
  * Dependencies run one way: services, clients and deploy/local import libs, libs import libs, clients import clients, nothing
- * imports a service, and only tests import `test/`. The gateway serves the console's files. Imports by package name, imports by relative path and entries in a package.json all count.
+ * imports a service, and only tests import `test/`. The local stack runs the build. Imports by package name, imports by relative path and entries in a package.json all count.
  * circles.ts finds circles.
  */
 import { posix } from 'node:path'
@@ -37,7 +37,7 @@ function isAllowed({ from, to, forTests }: Edge): boolean {
   const kind = kindOf(to)
   if (kind === 'services') return false
   if (kind === 'libs' || forTests || kindOf(from) === 'test') return true
-  return kind === 'clients' && (kindOf(from) === 'clients' || (from === 'services/gateway' && to === 'clients/console'))
+  return (kind === 'clients' && kindOf(from) === 'clients') || (from === 'deploy/local' && to === 'deploy/build')
 }
 
 /** The imports of a file: package names, and paths from the root. */

@@ -1,4 +1,6 @@
-import { ConfigError } from './env-reader.ts'
+import { format } from 'node:util'
+import { ConfigError } from '@svc/config/env-reader.ts'
+import { nameSources } from '@svc/telemetry/source-names.ts'
 
 /** The result of a service's `start…`. */
 export interface RunningService extends AsyncDisposable {
@@ -21,7 +23,7 @@ export const DRAIN_LIMIT_MS = 18_000
  */
 export async function runService(start: () => Promise<RunningService>): Promise<void> {
   let code = 0
-  let note: RunningService['noteUnhandled'] = (error) => console.error(error)
+  let note: RunningService['noteUnhandled'] = print
   const unhandled = new Promise<undefined>((resolve) => {
     // Node also reports an unhandled rejection as this exception.
     process.on('uncaughtException', (error) => {
@@ -38,17 +40,22 @@ export async function runService(start: () => Promise<RunningService>): Promise<
     note = service.noteUnhandled
     const reason = await Promise.race([stop, service.failed ?? new Promise<never>(() => {})])
     if (reason !== undefined) {
-      console.error(reason)
+      print(reason)
       code = 1
     }
     const limit = setTimeout(() => process.exit(1), DRAIN_LIMIT_MS)
     await service[Symbol.asyncDispose]()
     clearTimeout(limit)
   } catch (error) {
-    console.error(error instanceof ConfigError ? error.message : error)
+    if (error instanceof ConfigError) console.error(error.message)
+    else print(error)
     code = error instanceof ConfigError ? 78 : 1
   }
   process.exit(code)
+}
+
+function print(error: unknown): void {
+  console.error(nameSources(format(error)))
 }
 
 /** Settles when the process gets one of these signals. */

@@ -31,7 +31,7 @@ interface StopRule {
   readonly graceMs: number
 }
 
-/** A service drains for at most 18 s (libs/config, run-service.ts). The rest is for a busy machine. */
+/** A service drains for at most 18 s (libs/service, run-service.ts). The rest is for a busy machine. */
 const SERVICE_GRACE_MS = 20_000
 /** Shorter, because no client waits for the services of a dead run. */
 const LEFTOVER_GRACE_MS = 3_000

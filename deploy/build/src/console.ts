@@ -3,8 +3,12 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
-import { type BuildOptions, build, type Metafile, stop } from 'esbuild'
-import { type FileEntry, FOLDER, LISTING, SERVED_UNDER } from './files.ts'
+import { type BuildOptions, build, type Metafile } from 'esbuild'
+import { ROOT } from './sources.ts'
+
+const FOLDER = join(ROOT, 'clients/console')
+/** Where the gateway serves the files. */
+const SERVED_UNDER = '/console/'
 
 /** Browsers of the last two years. They have WebCrypto, Web Locks and `using` after compilation. */
 const TARGET = ['chrome123', 'firefox128', 'safari17.4']
@@ -36,31 +40,17 @@ interface Output {
   readonly content: Buffer
 }
 
-const TYPES: Readonly<Record<string, string>> = { js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml' }
-
-/**
- * Builds the console into an empty or missing folder. The listing is written last, so a folder without it is unfinished.
- * @throws Error with the bundler's message if the sources are wrong.
- */
+/** @throws Error with the bundler's message if the sources are wrong. */
 export async function buildConsole(folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true })
-  try {
-    const worker = await build({ ...COMMON, entryPoints: ['src/work/worker.ts'] })
-    const [workerFile] = outputs(worker.outputFiles)
-    if (workerFile === undefined) throw new Error('the bundler made no file of the worker')
-    const define = { ...COMMON.define, WORKER_URL: JSON.stringify(SERVED_UNDER + workerFile.name) }
-    const page = await build({ ...COMMON, define, entryPoints: ['src/main.tsx'], splitting: true })
-    const first = firstOf(page.metafile)
-    const html = pageFrom(readFileSync(join(FOLDER, 'index.html'), 'utf8'), first)
-    const files = [workerFile, ...outputs(page.outputFiles)]
-    const entries = await Promise.all([
-      write(folder, { name: 'index.html', content: Buffer.from(html) }, { type: 'text/html', isFirst: true }),
-      ...files.map((file) => write(folder, file, { type: typeOf(file.name), isFirst: first.includes(file.name) })),
-    ])
-    writeFileSync(join(folder, LISTING), JSON.stringify(entries))
-  } finally {
-    await stop()
-  }
+  const worker = await build({ ...COMMON, entryPoints: ['src/work/worker.ts'] })
+  const [workerFile] = outputs(worker.outputFiles)
+  if (workerFile === undefined) throw new Error('the bundler made no file of the worker')
+  const define = { ...COMMON.define, WORKER_URL: JSON.stringify(SERVED_UNDER + workerFile.name) }
+  const page = await build({ ...COMMON, define, entryPoints: ['src/main.tsx'], splitting: true })
+  const html = pageFrom(readFileSync(join(FOLDER, 'index.html'), 'utf8'), firstOf(page.metafile))
+  const files = [{ name: 'index.html', content: Buffer.from(html) }, workerFile, ...outputs(page.outputFiles)]
+  await Promise.all(files.map((file) => write(folder, file)))
 }
 
 function outputs(files: readonly { path: string; contents: Uint8Array }[] | undefined): Output[] {
@@ -99,17 +89,8 @@ function pageFrom(template: string, first: readonly string[]): string {
   return template.replace(tag, () => [...styles, ...preloads, script].join('\n    '))
 }
 
-function typeOf(name: string): string {
-  const type = TYPES[name.slice(name.lastIndexOf('.') + 1)]
-  if (type === undefined) throw new Error(`no media type is known for ${name}: add it to TYPES in build/build.ts`)
-  return type
-}
-
-async function write(
-  folder: string,
-  { name, content }: Output,
-  { type, isFirst }: Pick<FileEntry, 'type' | 'isFirst'>,
-): Promise<FileEntry> {
+/** Writes a file, and what the gateway sends to browsers that accept a compressed one. */
+async function write(folder: string, { name, content }: Output): Promise<void> {
   const params = {
     [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY,
     [constants.BROTLI_PARAM_SIZE_HINT]: content.length,
@@ -118,11 +99,7 @@ async function write(
     promisify(brotliCompress)(content, { params }),
     promisify(gzip)(content, { level: 9 }),
   ])
-  for (const [suffix, bytes] of [
-    ['', content],
-    ['.br', br],
-    ['.gz', gz],
-  ] as const)
-    writeFileSync(join(folder, name + suffix), bytes)
-  return { name, type, isFirst, gzipBytes: gz.length }
+  writeFileSync(join(folder, name), content)
+  writeFileSync(join(folder, `${name}.br`), br)
+  writeFileSync(join(folder, `${name}.gz`), gz)
 }

@@ -3,9 +3,9 @@
  * launcher; the end of the pipe is the signal. Arguments: stack, run, and a folder to remove afterwards (tests only).
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { removeScratch } from '../engines/postgres-user.ts'
-import { removeFolder } from '../machine/remove-folder.ts'
 import { markOf, reclaim } from './marks.ts'
+import { removeFolder } from './remove-folder.ts'
+import { removeScratch } from './scratch.ts'
 
 /** Children of a dead launcher (workers of tests) notice its death sooner than this, and then start no more processes. */
 const QUIET_MS = 500
