@@ -22,7 +22,6 @@ test('--quiet prints only ids, so that a script needs no other tool', async () =
     ['bob', `ack ${id} --quiet`, `${id}\n`],
     ['alice', `receipt ${id} --quiet`, 'processed\n'],
     ['alice', 'lookup bob --quiet', bob],
-    ['alice', 'boards list --quiet', `${board}\n`],
     ['alice', `boards feed ${board} --quiet`, `${post}\n`],
     ['bob', `vote ${post} --quiet`, `${post}\n`],
     ['bob', 'policy --quiet', 'open\n'],

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { buildPackage } from '@svc/npm/build.ts'
 import { PACKAGES } from '@svc/npm/packages.ts'
-import { startFakeService } from '@svc/sdk/test/fake-service.ts'
+import { startService } from '@svc/sdk/test/agents.ts'
 import { ONE_OF_EACH, startSystem, type TestSystem } from '@svc/test/support/system/system.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { environment, hasRegistry, installAlone, type Packed, packAll, temporaryFolder } from './installed.ts'
@@ -147,7 +147,7 @@ describe.runIf(online)('installed with only npm', { timeout: 600_000 }, () => {
   })
 
   test('the SDK does its main job without a module or a global of Node, and without the schema compiler', async () => {
-    await using service = await startFakeService()
+    await using service = await startService()
     const { stdout } = await run(process.execPath, ['--import', writeGuard(home), writeProgram(home), service.url])
     expect(stdout).toBe('hello\nprocessed\n')
   })
@@ -155,7 +155,7 @@ describe.runIf(online)('installed with only npm', { timeout: 600_000 }, () => {
   test.each(['22', '24'])('the SDK and the first exchange of the README work under Node %s', async (major) => {
     const node = await findNode(major)
     expect((await run(node, ['--version'])).stdout).toMatch(new RegExp(`^v${major}\\.`))
-    await using service = await startFakeService()
+    await using service = await startService()
     expect((await run(node, [writeProgram(home), service.url])).stdout).toBe('hello\nprocessed\n')
     const place = join(folder.path, `exchange-${major}`)
     mkdirSync(place)
