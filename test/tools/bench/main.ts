@@ -1,7 +1,6 @@
 /** `npx pnpm bench [<name>]`: measures the system and the floors that it is compared with, in one run. */
 import { readCommandLine } from '../../support/run/command-line.ts'
 import { benchCompare } from './compare.ts'
-import { benchConsole } from './console.ts'
 import { benchFailover } from './failover.ts'
 import { benchHostile } from './hostile/hostile.ts'
 import { benchHot } from './hot.ts'
@@ -32,7 +31,6 @@ const BENCHMARKS = [
   'steady',
   'backlog',
   'failover',
-  'console',
 ] as const
 
 const { values, names } = readCommandLine({
@@ -140,7 +138,6 @@ const benchmarks: Record<(typeof BENCHMARKS)[number], () => Promise<unknown>> = 
   storage: () => benchStorage({ ...options, record }),
   backlog: () => benchBacklog({ ...options, agents, rows: backlog }),
   failover: () => benchFailover(options),
-  console: () => benchConsole({ seconds: secondsPerRound }),
   steady: () => benchSteady({ connections, agents, messages, ttlSeconds: ttl, every, chart }),
 }
 
