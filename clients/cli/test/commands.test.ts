@@ -247,23 +247,3 @@ test('the progress of the proof of work is shown only on a terminal, and not wit
   expect((await register(false)).stderr).toBe('')
   expect((await register(true, '--json')).stderr).toBe('')
 })
-
-/** All commands and subcommands that the help lists. */
-async function commandsBelow(words: string[]): Promise<string[][]> {
-  const { stdout } = await svc([...words, '--help'])
-  const list = /Commands:\n([\s\S]+?)\n\n/.exec(`${stdout}\n`)?.[1] ?? ''
-  const names = [...list.matchAll(/^ {2}([a-z]+)/gm)].map(([, name = '']) => name).filter((name) => name !== 'help')
-  const below = await Promise.all(names.map((name) => commandsBelow([...words, name])))
-  return names.flatMap((name, at) => [[...words, name], ...(below[at] ?? [])])
-}
-
-test('every command has help with an example', async () => {
-  const all = await commandsBelow([])
-  expect(all.length).toBeGreaterThan(50)
-  for (const command of all) {
-    const { stdout, exitCode } = await svc([...command, '--help'])
-    expect(exitCode).toBe(0)
-    expect(stdout, command.join(' ')).toMatch(/Examples?:\n {2}\S/)
-    expect(stdout, command.join(' ')).toContain('--json')
-  }
-})

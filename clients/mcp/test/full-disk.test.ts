@@ -42,9 +42,7 @@ test.runIf(process.platform !== 'win32')(
   },
 )
 
-test('if the folder disappears while it runs, tools report it, the server keeps running, and recovers with the folder', {
-  timeout: 60_000,
-}, async () => {
+test('if the folder disappears while it runs, tools report it, the server keeps running, and recovers with the folder', async () => {
   await using stack = new AsyncDisposableStack()
   const service = stack.use(await startService())
   const folder = stack.use(temporaryFolder())

@@ -176,7 +176,7 @@ describe('a hostile service', () => {
     expect(textOf(await alice.result('reply', { message_id: forged, body: 'x' }))).toMatch(/^invalid_signature: /)
     await alice.call('acknowledge', { message_ids: [forged] })
     await sendById(mallory, { to: alice.name, body: 'I am bob' })
-    const posing = agent({ agent_id: mallory.key?.agentId, pubkey: mallory.key?.pubkey })
+    const posing = agent({ agent_id: mallory.key.agentId, pubkey: mallory.key.pubkey, name: bob.name })
     const directory = { agents: [posing], next_cursor: '' }
     service.meet('GET /v2/agents?', { kind: 'answer', status: 200, body: JSON.stringify(directory) })
     expect(await alice.call('check_inbox')).toMatchObject({ messages: [{ from: { name: null }, verified: false }] })
@@ -189,7 +189,7 @@ describe('a hostile service', () => {
     await bob.send({ to: alice.name, body: 'hello' })
     await alice.call('check_inbox')
     const later = await stage.serve(stack, { policy: POLICY, keyPath: alice.keyPath, register: alice.name })
-    const posing = JSON.stringify(agent({ agent_id: mallory.key.agentId, pubkey: mallory.key.pubkey }))
+    const posing = JSON.stringify(agent({ agent_id: mallory.key.agentId, pubkey: mallory.key.pubkey, name: bob.name }))
     const answer = { kind: 'answer', status: 200, body: posing } as const
     for (const one of [alice, later]) {
       service.meet(`GET /v2/agents/${bob.name}`, answer)
@@ -223,9 +223,7 @@ test('spec 13.5: a key that an earlier version pinned in the state folder is sti
   expect(textOf(await alice.result('find_agent', { name: bob.name }))).toMatch(/^key_changed: /)
 })
 
-test('if the service is down at the start, tools are listed and report it, and work when the service is back', {
-  timeout: 120_000,
-}, async () => {
+test('if the service is down at the start, tools are listed and report it, and work when the service is back', async () => {
   await using stack = new AsyncDisposableStack()
   const service = stack.use(await startService())
   const folder = stack.use(temporaryFolder())

@@ -73,59 +73,51 @@ const LOSSES: readonly (readonly [string, readonly string[], Loss])[] = [
   ],
 ]
 
-test.each(LOSSES)(
-  'spec 7.4: a repeated call sends no second message if %s',
-  { timeout: 120_000 },
-  async (_, tools, lose) => {
-    await using stack = new AsyncDisposableStack()
-    const service = stack.use(await startService())
-    const folder = stack.use(temporaryFolder())
-    const name = uniqueName('alice')
-    const [bob] = await registered(service, 'bob')
-    const { id: board_id } = await bob.createBoard({ title: 'open', visibility: 'public', posting: 'anyone' })
-    const options = ['--key', folder.path('key'), '--url', service.url, '--register', name, '--allow-strangers']
-    const restart = async () => stack.use(await overStdio('stdio', [...options, '--max-units', '200']))
-    let alice = await restart()
-    const { agent_id } = await alice.call('whoami')
-    await bob.setContact(agent_id, 'accepted')
-    const { msg_id } = await bob.send({ to: name, body: 'hello' })
-    await alice.call('find_agent', { name: bob.name })
-    const calls: Fields = {
-      send_message: { to: bob.name, body: 'once' },
-      send_and_wait: { to: bob.name, body: 'once', timeout_seconds: 0 },
-      reply: { message_id: msg_id, body: 'once' },
-      post: { board_id, body: 'once' },
-    }
-    const mine = clientOf(service, { key: parseKey(readFileSync(folder.path('key'), 'utf8')) })
-    const expected: string[] = []
-    for (const tool of tools) {
-      const args = calls[tool]
-      alice = await lose({ service, alice, restart }, tool, args)
-      const result = await alice.call(tool, args)
-      const receipt = result.sent ?? result
-      expect(receipt).toMatchObject({
-        duplicate: true,
-        cost_units: 0,
-        note: expect.stringMatching(/sent before, at 20/),
-      })
-      expected.push(receipt.message_id)
-      // A new id says that a second message is meant.
-      const next = uniqueName(`second-${tool}`)
-      const own = { [tool === 'reply' ? 'reply_id' : 'message_id']: next }
-      const second = await alice.call(tool, { ...args, ...own })
-      expect(second.sent ?? second).toMatchObject({ duplicate: false, message_id: next, note: null })
-      expected.push(next)
-    }
-    const sent = (await collect(mine.export())).filter(
-      ({ envelope }) => envelope.from === `${name}@${service.authority}`,
-    )
-    expect(sent.map(({ envelope }) => envelope.id)).toEqual(expected)
-  },
-)
+test.each(LOSSES)('spec 7.4: a repeated call sends no second message if %s', async (_, tools, lose) => {
+  await using stack = new AsyncDisposableStack()
+  const service = stack.use(await startService())
+  const folder = stack.use(temporaryFolder())
+  const name = uniqueName('alice')
+  const [bob] = await registered(service, 'bob')
+  const { id: board_id } = await bob.createBoard({ title: 'open', visibility: 'public', posting: 'anyone' })
+  const options = ['--key', folder.path('key'), '--url', service.url, '--register', name, '--allow-strangers']
+  const restart = async () => stack.use(await overStdio('stdio', [...options, '--max-units', '200']))
+  let alice = await restart()
+  const { agent_id } = await alice.call('whoami')
+  await bob.setContact(agent_id, 'accepted')
+  const { msg_id } = await bob.send({ to: name, body: 'hello' })
+  await alice.call('find_agent', { name: bob.name })
+  const calls: Fields = {
+    send_message: { to: bob.name, body: 'once' },
+    send_and_wait: { to: bob.name, body: 'once', timeout_seconds: 0 },
+    reply: { message_id: msg_id, body: 'once' },
+    post: { board_id, body: 'once' },
+  }
+  const mine = clientOf(service, { key: parseKey(readFileSync(folder.path('key'), 'utf8')) })
+  const expected: string[] = []
+  for (const tool of tools) {
+    const args = calls[tool]
+    alice = await lose({ service, alice, restart }, tool, args)
+    const result = await alice.call(tool, args)
+    const receipt = result.sent ?? result
+    expect(receipt).toMatchObject({
+      duplicate: true,
+      cost_units: 0,
+      note: expect.stringMatching(/sent before, at 20/),
+    })
+    expected.push(receipt.message_id)
+    // A new id says that a second message is meant.
+    const next = uniqueName(`second-${tool}`)
+    const own = { [tool === 'reply' ? 'reply_id' : 'message_id']: next }
+    const second = await alice.call(tool, { ...args, ...own })
+    expect(second.sent ?? second).toMatchObject({ duplicate: false, message_id: next, note: null })
+    expected.push(next)
+  }
+  const sent = (await collect(mine.export())).filter(({ envelope }) => envelope.from === `${name}@${service.authority}`)
+  expect(sent.map(({ envelope }) => envelope.id)).toEqual(expected)
+})
 
-test('spec 7.4: a message whose answers were all lost is sent once when the model calls again', {
-  timeout: 120_000,
-}, async () => {
+test('spec 7.4: a message whose answers were all lost is sent once when the model calls again', async () => {
   await using stack = new AsyncDisposableStack()
   const service = stack.use(await startService())
   const folder = stack.use(temporaryFolder())

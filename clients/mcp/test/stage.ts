@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream'
 import { AgentClient } from '@svc/sdk/client.ts'
 import { generateKey } from '@svc/sdk/keys.ts'
 import { type Service, startService, uniqueName } from '@svc/sdk/test/agents.ts'
+import type { SharedKind } from '@svc/test/support/system/shared-system.ts'
 import { createLog } from '../src/log.ts'
 import type { Policy } from '../src/startup/policy.ts'
 import { openMailbox, type StartOptions } from '../src/startup/start.ts'
@@ -45,8 +46,8 @@ export interface Stage extends AsyncDisposable {
   agent(): Promise<{ name: string; client: AgentClient }>
 }
 
-export async function startStage(): Promise<Stage> {
-  const service = await startService()
+export async function startStage(kind?: SharedKind): Promise<Stage> {
+  const service = await startService(kind)
   const { url } = service
   return {
     service,

@@ -22,9 +22,7 @@ function loose(value: unknown): string[] {
   return lines.filter((line) => WORDS.test(line) && !/^[0-9a-f]{16}\| /.test(line))
 }
 
-test('spec 13.5: words that a stranger or the service chose are fenced or have an alias, in every result', {
-  timeout: 60_000,
-}, async () => {
+test('spec 13.5: words that a stranger or the service chose are fenced or have an alias, in every result', async () => {
   await using stack = new AsyncDisposableStack()
   const stage = stack.use(await startStage())
   const { service } = stage

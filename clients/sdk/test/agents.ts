@@ -4,7 +4,7 @@ import type { ClientOptions } from '@svc/sdk/http/options.ts'
 import { type AgentKey, generateKey } from '@svc/sdk/keys.ts'
 import { expireStored } from '@svc/test/support/engines/expire-messages.ts'
 import { type FaultProxy, startFaultProxy } from '@svc/test/support/stand-ins/fault-proxy.ts'
-import { shareSystem } from '@svc/test/support/system/shared-system.ts'
+import { type SharedKind, shareSystem } from '@svc/test/support/system/shared-system.ts'
 
 /** The shared system behind a proxy of the test. */
 export interface Service extends FaultProxy {
@@ -19,8 +19,8 @@ interface TestAgent extends AgentClient {
   readonly fullAddress: string
 }
 
-export async function startService(): Promise<Service> {
-  const system = await shareSystem('roomy')
+export async function startService(kind: SharedKind = 'roomy'): Promise<Service> {
+  const system = await shareSystem(kind)
   const proxy = await startFaultProxy(system.urls[0] ?? '')
   return {
     ...proxy,
