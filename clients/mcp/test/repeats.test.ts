@@ -3,10 +3,16 @@ import { readFileSync } from 'node:fs'
 import { parseKey } from '@svc/sdk/keys.ts'
 import { clientOf, collect, registered, type Service, startService, uniqueName } from '@svc/sdk/test/agents.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
-import { expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { type Fields, overStdio, type TestClient, temporaryFolder, textOf } from './scene.ts'
 
 const POST = 'POST /v2/messages'
+
+// The time of a test does not include the start of the shared system.
+beforeAll(async () => {
+  const service = await startService()
+  return () => service[Symbol.asyncDispose]()
+})
 
 interface Scene {
   readonly service: Service
