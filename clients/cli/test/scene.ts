@@ -6,7 +6,7 @@ import { type Run, type RunOptions, svc, temporaryFolder } from './run.ts'
 /** Names in tests. Tests share a system where a name is given only once, so commands get longer ones. */
 const NAMES = /\b(alice|bob|carol|dora|mallory|other)\b(?!\.(?:key|example)|-[0-9a-f]{12})/g
 
-export interface Scene extends AsyncDisposable {
+interface Scene extends AsyncDisposable {
   readonly service: Service
   readonly folder: ReturnType<typeof temporaryFolder>
   /** The name that this system knows. */
