@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { isOf, sectionsCitedBy } from './cite.ts'
 import { conformanceOf } from './page.ts'
 import { ROWS } from './rows.ts'
-import { readSections, sectionsOf } from './sections.ts'
+import { sectionsOf } from './sections.ts'
 
 describe('the citations in the name of a test', () => {
   test.each([
@@ -50,15 +50,6 @@ describe('the sections of the specification', () => {
       { ...common, number: '2.2', title: 'A drawing', holdsRules: false },
     ])
   })
-
-  test('are numbered without gaps within each chapter', () => {
-    const byChapter = Map.groupBy(readSections(), ({ chapter }) => chapter)
-    expect(byChapter.size).toBe(14)
-    for (const [chapter, sections] of byChapter) {
-      const first = chapter.split(' ')[0]
-      expect(sections.map(({ number }) => number)).toEqual(sections.map((_, at) => `${first}.${at + 1}`))
-    }
-  })
 })
 
 describe('the page', () => {
@@ -74,14 +65,5 @@ describe('the page', () => {
       '| 2.1 | times | [e2e/times](../test/e2e/times.test.ts) | spec 2.1: a time \\| a \\[day\\] |',
     )
     expect(problems).toEqual(['spec 9.7 (streams) has no test'])
-  })
-
-  test('names in this file are examples and do not count', () => {
-    const file = 'test/conformance/conformance.test.ts'
-    expect(conformanceOf([{ ...named, file }], rows).problems).toHaveLength(2)
-  })
-
-  test('no two rows are equal', () => {
-    expect(new Set(ROWS.map(({ section, about }) => `${section}: ${about}`)).size).toBe(ROWS.length)
   })
 })

@@ -1,5 +1,5 @@
 /**
- * `npx pnpm check`: types, lint and format, dependency direction, circles, exports, citations, the calls in READMEs, links,
+ * `npx pnpm check`: types, lint and format, exports, citations, the calls in READMEs, links,
  * compatibility with the last release, and files that must not be committed. Changes nothing.
  */
 import { execFile, execFileSync } from 'node:child_process'
@@ -9,8 +9,6 @@ import { fileURLToPath } from 'node:url'
 import { readCommandLine } from '../support/run/command-line.ts'
 import { findStaleSections } from './calls/sections.ts'
 import { findBadCitations } from './check/citations.ts'
-import { findCircles } from './check/imports/circles.ts'
-import { findWrongDependencies } from './check/imports/dependency-direction.ts'
 import { findNeedlessExports } from './check/imports/exports.ts'
 import { findBrokenLinks } from './check/links.ts'
 import { findBreaks, type ReleaseRecord } from './check/release-growth.ts'
@@ -31,9 +29,8 @@ const CHECKS: readonly Check[] = [
   { name: 'types', run: () => runTool('tsc', ['--noEmit', '-p', '.']) },
   // The console is checked with the types of browsers instead of those of Node.
   { name: 'types of the console', run: () => runTool('tsc', ['--noEmit', '-p', 'clients/console']) },
+  // biome.json also forbids circles of files, and says which packages may import which.
   { name: 'lint and format', run: () => runTool('biome', ['check', '--colors=off', '--error-on-warnings', '.']) },
-  { name: 'dependency direction', run: () => findWrongDependencies(readSources(/\.tsx?$|package\.json$/)).join('\n') },
-  { name: 'circles', run: () => findCircles(readSources(/\.tsx?$|package\.json$/)).join('\n') },
   { name: 'exports', run: () => findNeedlessExports(readSources(/\.tsx?$|package\.json$/)).join('\n') },
   { name: 'citations', run: () => findBadCitations(readSources(/./)).join('\n') },
   {
@@ -92,7 +89,7 @@ export function readSources(pattern: RegExp): SourceFile[] {
 if (import.meta.main) {
   readCommandLine({
     command: 'npx pnpm check',
-    does: 'Types, lint and format, dependency direction, circles, exports, citations, the calls in READMEs, links, compatibility with the last release, and files that must not be committed. Changes nothing.',
+    does: 'Types, lint and format, exports, citations, the calls in READMEs, links, compatibility with the last release, and files that must not be committed. Changes nothing.',
     options: {},
   })
   process.exitCode = (await runChecks()).failed === 0 ? 0 : 1

@@ -56,7 +56,6 @@ test('--json prints the answers of the API, with the given ids', async () => {
   const post = await idOf(scene.as('alice', `send board:${board} hello --json`))
   const [{ agent_id: bob } = {}] = (await scene.as('bob', 'key show --json')).documents()
   const commands: [string, string, object][] = [
-    ['bob', 'boards --json', { id: board, title: 'Releases', visibility: 'public', posting: 'anyone' }],
     ['bob', `boards show ${board} --json`, { id: board, title: 'Releases', description: '' }],
     ['bob', `boards subscribe ${board} --json`, { board, role: 'reader' }],
     ['alice', `boards role ${board} bob writer --json`, { board, agent_id: bob, role: 'writer' }],
@@ -115,8 +114,8 @@ test('control characters in titles and descriptions are escaped', async () => {
   const create = ['boards', 'create', title, '--description', 'a line\nboard  another\u001b[31m']
   const as = (...args: string[]) => svc(['--key', scene.key('mallory'), '--url', scene.service.url, ...args])
   const [{ id = '' } = {}] = (await as(...create, '--json')).documents()
-  const list = (await as('boards')).stdout
-  expect(list.match(/\n/g)).toHaveLength(1)
+  const list = (await as('boards', '--limit', '100', '--all')).stdout
+  expect(list.split('\n').filter((line) => line.includes(String(id)))).toEqual([expect.stringContaining('harmless')])
   expect(list).not.toContain('\u001b')
   const shown = (await as('boards', 'show', String(id))).stdout
   expect(shown).toContain('\n    | board  another\\u{1b}[31m\n')

@@ -1,23 +1,19 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { startFakeService } from '@svc/sdk/test/fake-service.ts'
-import { describe, expect, test } from 'vitest'
-import { type RunOptions, svc, temporaryFolder } from './run.ts'
+import { describe, expect, test, vi } from 'vitest'
+import { type RunOptions, svc } from './run.ts'
+import { startPlace } from './scene.ts'
 
 /** A service, and a home folder without profiles. */
 async function startHome() {
-  const service = await startFakeService()
-  const folder = temporaryFolder()
-  const env = { SVC_CONFIG_DIR: folder.path('config'), SVC_URL: service.url }
+  const place = await startPlace()
+  const { folder, service, run } = place
+  const env = { SVC_CONFIG_DIR: folder.path('config'), SVC_STATE_DIR: folder.path('state'), SVC_URL: service.url }
   return {
-    service,
-    folder,
-    env,
+    ...place,
     run: (args: string, options: RunOptions = {}) =>
-      svc(args.split(' '), { ...options, env: { ...env, ...options.env } }),
-    async [Symbol.asyncDispose]() {
-      folder[Symbol.dispose]()
-      await service[Symbol.asyncDispose]()
-    },
+      run(args.split(' '), { ...options, env: { ...env, ...options.env } }),
+    /** The file of a profile or key. */
+    file: (path: string) => folder.path(`config/${place.name(path.replace('.key', ' .key')).replace(' .key', '.key')}`),
   }
 }
 
@@ -28,7 +24,7 @@ describe('svc init', () => {
     expect(made).toMatchObject({ exitCode: 0, stderr: '' })
     expect(made.stdout).toContain(`registered alice@${home.service.authority}`)
     expect(made.stdout).toMatch(/^default +yes$/m)
-    const key = home.folder.path('config/keys/alice.key')
+    const key = home.file('keys/alice.key')
     if (process.platform !== 'win32') {
       expect(statSync(key).mode & 0o777).toBe(0o600)
       expect(statSync(home.folder.path('config/keys')).mode & 0o777).toBe(0o700)
@@ -36,7 +32,7 @@ describe('svc init', () => {
     expect((await home.run('init bob')).stdout).not.toMatch(/^default/m)
     expect((await home.run('whoami')).stdout).toContain('alice@')
     expect((await home.run('whoami --profile bob')).stdout).toContain('bob@')
-    expect((await home.run('whoami', { env: { SVC_PROFILE: 'bob' } })).stdout).toContain('bob@')
+    expect((await home.run('whoami', { env: { SVC_PROFILE: home.name('bob') } })).stdout).toContain('bob@')
     expect((await home.run('init carol --default')).stdout).toMatch(/^default +yes$/m)
     expect((await home.run('whoami')).stdout).toContain('carol@')
   })
@@ -52,10 +48,10 @@ describe('svc init', () => {
     await using home = await startHome()
     home.service.meet('POST /v2/agents/register', { kind: 'refuse', code: 'rate_limited', retryAfterSeconds: 100 })
     expect((await home.run('init alice')).exitCode).toBe(1)
-    const key = readFileSync(home.folder.path('config/keys/alice.key'), 'utf8')
+    const key = readFileSync(home.file('keys/alice.key'), 'utf8')
     expect((await home.run('init alice')).exitCode).toBe(0)
     expect((await home.run('init alice')).exitCode).toBe(0)
-    expect(readFileSync(home.folder.path('config/keys/alice.key'), 'utf8')).toBe(key)
+    expect(readFileSync(home.file('keys/alice.key'), 'utf8')).toBe(key)
     rmSync(home.folder.path('config/profiles'), { recursive: true })
     expect((await home.run('init alice')).exitCode).toBe(0)
   })
@@ -92,7 +88,9 @@ describe('the choice of agent and service', () => {
     await home.run(`init other --key ${other} --profile another`)
     const named = (text: string) => text.replace('other.key', other)
     const variables = Object.fromEntries(Object.entries(env).map(([variable, value]) => [variable, named(value)]))
-    const run = await home.run(`whoami ${named(options)}`.trim(), { env: variables })
+    const run = await home.run(`whoami ${named(options)}`.trim(), {
+      env: Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, home.name(value)])),
+    })
     expect(run.stdout).toContain(`${name}@`)
   })
 
@@ -100,19 +98,20 @@ describe('the choice of agent and service', () => {
     await using home = await startHome()
     await home.run('init alice')
     expect((await home.run('whoami', { env: { SVC_URL: '' } })).exitCode).toBe(0)
-    const profile = JSON.parse(readFileSync(home.folder.path('config/profiles/alice.json'), 'utf8'))
-    expect(profile).toMatchObject({ url: home.service.url, authority: home.service.authority, agent: 'alice' })
+    const profile = JSON.parse(readFileSync(home.file('profiles/alice.json'), 'utf8'))
+    expect(profile).toMatchObject({
+      url: home.service.url,
+      authority: home.service.authority,
+      agent: home.name('alice'),
+    })
     // So the service cannot give this agent the name of another, to show it that agent's messages.
     await home.run('send alice hello')
     const before = home.service.requests.length
     expect((await home.run('inbox')).stdout).toContain('| hello')
     expect(home.service.requests.slice(before).map(({ target }) => target)).toEqual(['/v2/inbox'])
-    writeFileSync(
-      home.folder.path('config/profiles/alice.json'),
-      JSON.stringify({ ...profile, authority: 'other.example' }),
-    )
+    writeFileSync(home.file('profiles/alice.json'), JSON.stringify({ ...profile, authority: 'other.example' }))
     // The pin also holds if only the key is named, as in the configuration of an MCP client.
-    const key = home.folder.path('config/keys/alice.key')
+    const key = home.file('keys/alice.key')
     for (const command of [
       'whoami',
       `whoami --key ${key}`,
@@ -121,10 +120,10 @@ describe('the choice of agent and service', () => {
     ]) {
       expect((await home.run(command)).stderr, command).toContain('signature_invalid')
     }
-    writeFileSync(home.folder.path('config/profiles/bob.json'), 'damaged')
+    writeFileSync(home.file('profiles/bob.json'), 'damaged')
     expect((await home.run(`whoami --key ${key}`)).stderr).toContain('signature_invalid')
     const inherited = { SVC_URL: home.service.url, SVC_AUTHORITY: 'other.example' }
-    rmSync(home.folder.path('config/profiles/alice.json'))
+    rmSync(home.file('profiles/alice.json'))
     expect((await home.run(`whoami --key ${key}`, { env: inherited })).stderr).toContain('signature_invalid')
     const unpinned = `whoami --key ${key} --authority ${home.service.authority}`
     expect((await home.run(unpinned)).exitCode).toBe(0)
@@ -133,7 +132,7 @@ describe('the choice of agent and service', () => {
   test('the error for a damaged profile is one sentence', async () => {
     await using home = await startHome()
     mkdirSync(home.folder.path('config/profiles'), { recursive: true })
-    writeFileSync(home.folder.path('config/profiles/alice.json'), '{"key":')
+    writeFileSync(home.file('profiles/alice.json'), '{"key":')
     expect(await home.run('whoami --profile alice')).toMatchObject({
       exitCode: 2,
       stderr: expect.stringContaining('is not a profile'),
@@ -149,9 +148,9 @@ test('svc profiles lists, chooses and removes profiles, but never removes a key'
   await home.run('profiles use bob')
   expect((await home.run('profiles')).stdout).toMatch(/^ {3}alice .*\n\* {2}bob /)
   expect((await home.run('profiles remove bob')).stdout).toContain('its key is still in')
-  expect(existsSync(home.folder.path('config/keys/bob.key'))).toBe(true)
+  expect(existsSync(home.file('keys/bob.key'))).toBe(true)
   expect((await home.run('inbox')).stderr).toContain('no key')
-  expect((await home.run('inbox --profile alcie')).stderr).toContain('did you mean alice?')
+  expect((await home.run(`inbox --profile ${home.name('alice')}x`)).stderr).toContain('did you mean alice?')
 })
 
 describe('svc doctor', () => {
@@ -180,14 +179,16 @@ describe('svc doctor', () => {
     expect(plain.stdout).toMatch(
       /failed +reachability .*: the server does not speak TLS at this port: use http:.*: is the service up/,
     )
-    home.service.clockOffsetMs = 120_000
+    const clock = vi.spyOn(Date, 'now')
+    const right = performance.timeOrigin
+    clock.mockImplementation(() => right + performance.now() - 120_000)
     const late = await home.run('doctor')
+    clock.mockRestore()
     expect(late).toMatchObject({
       exitCode: 1,
       stdout: expect.stringMatching(/failed +clock +1(19|20|21) s behind the service/),
     })
-    home.service.clockOffsetMs = 0
-    chmodSync(home.folder.path('config/keys/alice.key'), 0o644)
+    chmodSync(home.file('keys/alice.key'), 0o644)
     if (process.platform !== 'win32') expect((await home.run('doctor')).stdout).toMatch(/warning +key +others can read/)
     const stranger = home.folder.path('stranger.key')
     await svc(['keygen', '--key', stranger])

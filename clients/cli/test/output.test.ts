@@ -22,7 +22,6 @@ test('--quiet prints only ids, so that a script needs no other tool', async () =
     ['bob', `ack ${id} --quiet`, `${id}\n`],
     ['alice', `receipt ${id} --quiet`, 'processed\n'],
     ['alice', 'lookup bob --quiet', bob],
-    ['alice', 'boards list --quiet', `${board}\n`],
     ['alice', `boards feed ${board} --quiet`, `${post}\n`],
     ['bob', `vote ${post} --quiet`, `${post}\n`],
     ['bob', 'policy --quiet', 'open\n'],
@@ -127,9 +126,10 @@ describe('completion', () => {
   test('offers the profiles', async () => {
     await using scene = await startScene()
     const env = { SVC_CONFIG_DIR: scene.folder.path('config') }
-    await svc(['init', 'alice', '--url', scene.service.url], { env })
-    expect(await complete(['inbox', '--profile', 'al'], env)).toEqual(['alice'])
-    expect(await complete(['profiles', 'use', ''], env)).toEqual(['alice'])
+    await scene.run(['init', 'alice', '--url', scene.service.url], { env })
+    const alice = scene.name('alice')
+    expect(await complete(['inbox', '--profile', 'al'], env)).toEqual([alice])
+    expect(await complete(['profiles', 'use', ''], env)).toEqual([alice])
   })
 
   test('the script works in bash', async () => {

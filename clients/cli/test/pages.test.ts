@@ -148,14 +148,6 @@ test('errors-and-retries.md has one row for each code, with its status', () => {
   expect(listed.toSorted()).toEqual(expected.toSorted())
 })
 
-test('the guides’ table names every guide', () => {
-  const table = readFileSync(`${ROOT}docs/guides/README.md`, 'utf8')
-  for (const path of GUIDES) {
-    const name = path.replace('docs/guides/', '')
-    if (name !== 'README.md') expect(table).toContain(`(${name})`)
-  }
-})
-
 test('the base58 function of signing-by-hand.md is correct', async () => {
   const block = blocksOf(readFileSync(`${ROOT}${BY_HAND}`, 'utf8')).find(({ code }) => code.includes('base58()'))
   const [, base58 = ''] = /(base58\(\)[\s\S]*?\n}\n)/.exec(block?.code ?? '') ?? []

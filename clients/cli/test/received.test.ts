@@ -162,7 +162,7 @@ describe('verification', () => {
   test('an older message names its sender by id: it is verified with the name, which is then remembered', async () => {
     await using scene = await startScene('alice', 'bob')
     const key = parseKey(readFileSync(scene.key('alice'), 'utf8'))
-    const { sig: _sig, ...unsigned } = JSON.parse((await scene.as('alice', 'send bob hello --print')).stdout)
+    const { sig: _sig, ...unsigned } = JSON.parse((await scene.as('alice', 'send bob hello --print')).raw)
     const envelope = signEnvelope({ ...unsigned, from: key.agentId }, key.secretKey)
     const sent = await scene.as('alice', 'post - --quiet', { stdin: JSON.stringify(envelope) })
     expect(sent.exitCode).toBe(0)
@@ -182,7 +182,7 @@ describe('verification', () => {
     await scene.as('alice', 'send bob hello')
     expect((await scene.as('bob', 'inbox --requests')).stdout).toContain('signature verified')
     const [mallory = {}] = (await scene.as('bob', 'lookup mallory --json')).documents()
-    const body = JSON.stringify({ ...mallory, name: 'alice' })
+    const body = JSON.stringify({ ...mallory, name: scene.name('alice') })
     scene.service.meet('GET /v2/agents/alice', { kind: 'answer', status: 200, body })
     const run = await scene.as('bob', 'lookup alice')
     expect(run).toMatchObject({ exitCode: 4, stdout: '' })
@@ -212,7 +212,7 @@ describe('spec 13.5: a message that is good, but addressed to another reader', (
   async function showInstead(scene: Scene, name: string, to: string, body: string): Promise<string> {
     const id = await idOf(scene.as('alice', `send ${name} --json`, { rest: ['hello'] }))
     const key = parseKey(readFileSync(scene.key('alice'), 'utf8'))
-    const other = await new AgentClient({ url: scene.service.url, key }).compose({ to, body, id })
+    const other = await new AgentClient({ url: scene.service.url, key }).compose({ to: scene.name(to), body, id })
     scene.service.tamper(id, (envelope) => Object.assign(envelope, other))
     return id
   }
@@ -285,11 +285,13 @@ describe('lists', () => {
 
   test('events continue after a cursor, and report a gap', async () => {
     await using scene = await startScene('alice')
-    for (const text of ['one', 'two', 'three', 'four']) await scene.as('alice', `send alice ${text}`)
+    const ids: string[] = []
+    for (const text of ['one', 'two', 'three', 'four'])
+      ids.push(await idOf(scene.as('alice', `send alice ${text} --json`)))
     const cursors = (run: Run) => run.documents().map(({ cursor }) => cursor)
     expect(cursors(await scene.as('alice', 'events --json --after 1 --limit 2'))).toEqual([2, 3])
     expect(cursors(await scene.as('alice', 'events --json --all --limit 1'))).toEqual([1, 2, 3, 4])
-    scene.service.forgetEvents('alice', 3)
+    await scene.service.expire(...ids.slice(0, 3))
     const run = await scene.as('alice', 'events --after 1')
     expect(run.stderr).toContain('warning: events 2 to 3 are no longer kept')
   })

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
-import { startFakeService } from '@svc/sdk/test/fake-service.ts'
+import { startService } from '@svc/sdk/test/agents.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { ENVIRONMENT } from '@svc/test/support/run/environment.ts'
 import { findSvc } from '@svc/test/support/run/svc.ts'
@@ -120,7 +120,7 @@ describe('the process', () => {
   })
 
   test('ends at once when interrupted', async () => {
-    await using service = await startFakeService()
+    await using service = await startService()
     service.meet('GET /v2/health', { kind: 'hang' })
     const { child, ended, stderr } = start(['health', '--url', service.url])
     await eventually(() => service.requests.length > 0)

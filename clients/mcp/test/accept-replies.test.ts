@@ -1,15 +1,10 @@
 /** The recipient of a message becomes a contact first, so that its answers reach the inbox. */
-import { PassThrough } from 'node:stream'
 import { AgentClient } from '@svc/sdk/client.ts'
-import { collect, registered } from '@svc/sdk/test/agents.ts'
-import { type FakeService, startFakeService } from '@svc/sdk/test/fake-service.ts'
+import { collect, registered, type Service } from '@svc/sdk/test/agents.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createLog } from '../src/log.ts'
-import { openMailbox } from '../src/startup/start.ts'
 import { readKeyFile } from '../src/store/key-file.ts'
-import { serveOverHttp } from '../src/transports/http.ts'
-import { overHttp, type TestClient, temporaryFolder, textOf } from './scene.ts'
-import { type Stage, startStage, TOKEN } from './stage.ts'
+import { type TestClient, textOf } from './scene.ts'
+import { type Stage, startStage } from './stage.ts'
 
 let stage: Stage
 beforeAll(async () => {
@@ -132,33 +127,23 @@ describe('spec 7.7: a recipient that is accepted with the message', () => {
 })
 
 /** The writes that the service saw. */
-const writes = ({ requests }: FakeService): string[] =>
+const writes = ({ requests }: Service): string[] =>
   requests
     .filter(({ method, target }) => method !== 'GET' && /contacts|messages/.test(target))
     .map(({ method, target }) => `${method} ${target.split('/')[2]}`)
 
 describe('the order of the requests', () => {
-  async function scene(stack: AsyncDisposableStack): Promise<{ alice: TestClient; service: FakeService }> {
-    const service = stack.use(await startFakeService())
-    const folder = stack.use(temporaryFolder())
-    const policy = { readOnly: false, contactsOnly: false, requireVerified: false, askStrangers: false }
-    const options = {
-      url: service.url,
-      keyPath: folder.path('key'),
-      register: 'alice',
-      policy: { ...policy, maxUnits: 10, maxDailyUnits: undefined },
-    }
-    const mailbox = stack.use(await openMailbox(options, createLog(new PassThrough().resume())))
-    const face = stack.use(await serveOverHttp(mailbox, { port: 0, token: TOKEN }))
-    return { alice: stack.use(await overHttp('http 2026', face.url, TOKEN)), service }
+  async function scene(stack: AsyncDisposableStack): Promise<{ alice: TestClient; service: Service }> {
+    const own = stack.use(await startStage())
+    return { alice: await own.serve(stack, { policy: { askStrangers: false } }), service: own.service }
   }
 
   test('the recipient is accepted before the message leaves, and a repeat after lost answers does neither again', async () => {
     await using stack = new AsyncDisposableStack()
     const { alice, service } = await scene(stack)
-    await registered(service, 'bob')
+    const [bob] = await registered(service, 'bob')
     service.meet('POST /v2/messages', ...Array.from({ length: 7 }, () => ({ kind: 'lose' }) as const))
-    const message = { to: 'bob', body: 'once', accept_replies: true }
+    const message = { to: bob.name, body: 'once', accept_replies: true }
     expect(textOf(await alice.result('send_message', message))).toMatch(/^no_answer: /)
     expect(await alice.call('send_message', message)).toMatchObject({
       duplicate: true,
@@ -176,16 +161,16 @@ describe('the order of the requests', () => {
     const [bob, gone] = await registered(service, 'bob', 'gone')
     await gone.revoke(gone.key.agentId)
     for (const [code, args] of [
-      ['recipient_unavailable', { to: 'gone', body: 'x' }],
+      ['recipient_unavailable', { to: gone.name, body: 'x' }],
       ['recipient_unavailable', { to: 'nobody', body: 'x' }],
-      ['message_too_large', { to: 'bob', body: 'x'.repeat(20_000) }],
-      ['invalid_reference', { to: 'bob', body: 'x', reply_to: 'no-such-message' }],
+      ['message_too_large', { to: bob.name, body: 'x'.repeat(20_000) }],
+      ['invalid_reference', { to: bob.name, body: 'x', reply_to: 'no-such-message' }],
     ] as const)
       expect(textOf(await alice.result('send_message', { ...args, accept_replies: true })), code).toMatch(
         new RegExp(`^${code}: `),
       )
     service.meet('PUT /v2/contacts', { kind: 'refuse', code: 'budget_exhausted', retryAfterSeconds: 60 })
-    expect(textOf(await alice.result('send_message', { to: 'bob', body: 'x', accept_replies: true }))).toMatch(
+    expect(textOf(await alice.result('send_message', { to: bob.name, body: 'x', accept_replies: true }))).toMatch(
       /^budget_exhausted: .*Nothing was sent/,
     )
     expect(writes(service)).toEqual(['PUT contacts'])

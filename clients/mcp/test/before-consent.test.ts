@@ -1,41 +1,30 @@
 /** The person is asked only for calls that the service would accept, as far as that is known before. */
-import { PassThrough } from 'node:stream'
 import { LIMITS } from '@svc/contracts/limits.ts'
 import { clientOf, registered } from '@svc/sdk/test/agents.ts'
-import { startFakeService } from '@svc/sdk/test/fake-service.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createLog } from '../src/log.ts'
-import { openMailbox } from '../src/startup/start.ts'
-import { serveOverHttp } from '../src/transports/http.ts'
-import { type Fields, overHttp, type TestClient, temporaryFolder, textOf } from './scene.ts'
+import { readKeyFile } from '../src/store/key-file.ts'
+import { type Fields, textOf } from './scene.ts'
+import { type Stage, startStage } from './stage.ts'
 
-const TOKEN = 'a-token-of-thirty-two-characters!!'
 const stack = new AsyncDisposableStack()
 afterAll(() => stack.disposeAsync())
 
-let alice: TestClient
+let alice: Awaited<ReturnType<Stage['serve']>>
+const names = { bob: '', gone: '' }
 const ids: Record<'open' | 'own' | 'post', string> = { open: '', own: '', post: '' }
 /** Sets the next answer about the budget. */
 let setBoards: () => void
 let setBudget: (change: object) => void
 
 beforeAll(async () => {
-  const service = stack.use(await startFakeService())
-  const folder = stack.use(temporaryFolder())
+  const stage = stack.use(await startStage())
+  const { service } = stage
   const [bob, gone] = await registered(service, 'bob', 'gone')
   await gone.revoke(gone.key.agentId)
+  Object.assign(names, { bob: bob.name, gone: gone.name })
   ids.open = (await bob.createBoard({ title: 'open', visibility: 'public', posting: 'anyone' })).id
-  const limits = { readOnly: false, contactsOnly: false, requireVerified: false, maxDailyUnits: undefined }
-  const options = {
-    url: service.url,
-    keyPath: folder.path('key'),
-    register: 'alice',
-    policy: { ...limits, askStrangers: true, maxUnits: 0 },
-  }
-  const mailbox = stack.use(await openMailbox(options, createLog(new PassThrough().resume())))
-  const face = stack.use(await serveOverHttp(mailbox, { port: 0, token: TOKEN }))
-  alice = stack.use(await overHttp('http 2026', face.url, TOKEN))
-  const client = clientOf(service, { key: mailbox.key })
+  alice = await stage.serve(stack, { policy: { maxUnits: 0 } })
+  const client = clientOf(service, { key: readKeyFile(alice.keyPath) })
   const own = await client.createBoard({ title: 'own', visibility: 'private' })
   ids.own = own.id
   ids.post = (await client.send({ to: `board:${ids.own}`, body: 'mine' })).msg_id
@@ -53,12 +42,16 @@ test.each<[string, string, () => Fields, object?]>([
   [
     'message_too_large',
     'send_message',
-    () => ({ to: 'bob', body: 'x'.repeat(LIMITS.dmCharacters + 1), sealed: false }),
+    () => ({ to: names.bob, body: 'x'.repeat(LIMITS.dmCharacters + 1), sealed: false }),
   ],
-  ['message_too_large', 'send_message', () => ({ to: 'bob', body: 'ä'.repeat(LIMITS.dmBytes / 2) })],
-  ['message_too_large', 'send_and_wait', () => ({ to: 'bob', body: 'x'.repeat(LIMITS.dmBytes), timeout_seconds: 0 })],
+  ['message_too_large', 'send_message', () => ({ to: names.bob, body: 'ä'.repeat(LIMITS.dmBytes / 2) })],
+  [
+    'message_too_large',
+    'send_and_wait',
+    () => ({ to: names.bob, body: 'x'.repeat(LIMITS.dmBytes), timeout_seconds: 0 }),
+  ],
   ['message_too_large', 'post', () => ({ board_id: ids.open, body: 'x'.repeat(LIMITS.postCharacters + 1) })],
-  ['invalid_json', 'send_message', () => ({ to: 'bob', body: '{', json: true })],
+  ['invalid_json', 'send_message', () => ({ to: names.bob, body: '{', json: true })],
   ...['send_message', 'send_and_wait'].flatMap((tool) =>
     [true, false].flatMap((sealed): [string, string, () => Fields][] => [
       ['recipient_unavailable', tool, () => ({ to: 'nobody', body: 'x', sealed })],
@@ -71,18 +64,18 @@ test.each<[string, string, () => Fields, object?]>([
     ]),
   ),
   ['unknown_agent', 'accept_contact', () => ({ agent: 'nobody' })],
-  ['recipient_unavailable', 'send_message', () => ({ to: 'gone', body: 'x' })],
-  ['invalid_reference', 'send_message', () => ({ to: 'bob', body: 'x', reply_to: 'no-such-message' })],
+  ['recipient_unavailable', 'send_message', () => ({ to: names.gone, body: 'x' })],
+  ['invalid_reference', 'send_message', () => ({ to: names.bob, body: 'x', reply_to: 'no-such-message' })],
   ['invalid_reference', 'post', () => ({ board_id: ids.open, body: 'x', thread_id: 'no-such-message' })],
   ['not_found', 'post', () => ({ board_id: 'a'.repeat(26), body: 'x' })],
   ['not_found', 'subscribe', () => ({ board_id: 'a'.repeat(26) })],
   ['owner_role', 'subscribe', () => ({ board_id: ids.own })],
-  ['own_agent', 'accept_contact', () => ({ agent: 'alice' })],
+  ['own_agent', 'accept_contact', () => ({ agent: alice.name })],
   ['own_post', 'vote', () => ({ message_id: ids.post })],
   ['not_found', 'vote', () => ({ message_id: 'no-such-message' })],
   ['board_limit', 'create_board', () => ({ title: 'one more', visibility: 'public' })],
-  ['budget_exhausted', 'send_message', () => ({ to: 'bob', body: 'x' }), EMPTY],
-  ['budget_exhausted', 'accept_contact', () => ({ agent: 'bob' }), EMPTY],
+  ['budget_exhausted', 'send_message', () => ({ to: names.bob, body: 'x' }), EMPTY],
+  ['budget_exhausted', 'accept_contact', () => ({ agent: names.bob }), EMPTY],
   [
     'hard_limit_reached',
     'post',
@@ -112,13 +105,15 @@ test.each([
   ],
   [{ body: 'x'.repeat(20_000) }, /\d{5} bytes when decoded/, '16384 bytes'],
 ])('spec 6.5: message_too_large names the size and the limit', async (message, size, limit) => {
-  const text = textOf(await alice.result('send_message', { to: 'bob', ...message }))
+  const text = textOf(await alice.result('send_message', { to: names.bob, ...message }))
   expect(text).toMatch(size)
   expect(text).toContain(`at most ${limit}`)
 })
 
 test('the question names the agent that asks, and what it wants to send', async () => {
   alice.person.answer = 'decline'
-  await alice.result('send_message', { to: 'bob', body: 'hello' })
-  expect(alice.person.asked.at(-1)).toMatch(/^The agent alice wants to send a message to "bob": .* Content: "hello"$/)
+  await alice.result('send_message', { to: names.bob, body: 'hello' })
+  expect(alice.person.asked.at(-1)).toMatch(
+    new RegExp(`^The agent ${alice.name} wants to send a message to "${names.bob}": .* Content: "hello"$`),
+  )
 })

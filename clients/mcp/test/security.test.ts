@@ -158,7 +158,7 @@ describe('the sender', () => {
       }
       // The first use says the same, and shows the id.
       const found = { name, agent_id: agentId, key_known_by: 'first_answer' }
-      expect(await alice.call('find_agent', { name: `${name}@${stage.system.authority}` })).toMatchObject(found)
+      expect(await alice.call('find_agent', { name: `${name}@${stage.service.authority}` })).toMatchObject(found)
       expect(await alice.call('find_agent', { name })).toMatchObject({ ...found, key_known_by: 'pinned' })
       const { messages } = await alice.call('check_inbox')
       expect(messages).toMatchObject([{ from: { name }, verified_with: `${pubkey} (pinned here)` }])

@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto'
 import { PassThrough } from 'node:stream'
 import { AgentClient } from '@svc/sdk/client.ts'
 import { generateKey } from '@svc/sdk/keys.ts'
-import { type SharedSystem, shareSystem } from '@svc/test/support/system/shared-system.ts'
+import { type Service, startService, uniqueName } from '@svc/sdk/test/agents.ts'
+import type { SharedKind } from '@svc/test/support/system/shared-system.ts'
 import { createLog } from '../src/log.ts'
 import type { Policy } from '../src/policy.ts'
 import { openMailbox, type StartOptions } from '../src/startup/start.ts'
@@ -30,13 +30,15 @@ interface Served extends TestClient {
   readonly name: string
   readonly face: HttpFace
   readonly keyPath: string
+  /** A path in the folder of the key. */
+  path(name: string): string
   /** Everything that the server has logged. */
   log(): string
 }
 
-/** The real system, and agents with MCP servers in this process. */
+/** The shared system behind a proxy, and agents with MCP servers in this process. */
 export interface Stage extends AsyncDisposable {
-  readonly system: SharedSystem
+  readonly service: Service
   readonly url: string
   /** An agent with an MCP server over HTTP, and a client of the server. */
   serve(stack: AsyncDisposableStack, options?: ServedOptions): Promise<Served>
@@ -44,17 +46,16 @@ export interface Stage extends AsyncDisposable {
   agent(): Promise<{ name: string; client: AgentClient }>
 }
 
-export async function startStage(): Promise<Stage> {
-  const system = await shareSystem('usual')
-  const url = system.urls[0] ?? ''
-  const nextName = (): string => `mcp-${randomBytes(6).toString('hex')}`
+export async function startStage(kind?: SharedKind): Promise<Stage> {
+  const service = await startService(kind)
+  const { url } = service
   return {
-    system,
+    service,
     url,
     async serve(stack, { policy, way = 'http 2026', canAsk, ...options } = {}) {
       const folder = stack.use(temporaryFolder())
       const keyPath = options.keyPath ?? folder.path('key')
-      const name = options.register ?? nextName()
+      const name = options.register ?? uniqueName('mcp')
       const lines = new PassThrough()
       let logged = ''
       lines.on('data', (chunk: Buffer) => {
@@ -64,14 +65,14 @@ export async function startStage(): Promise<Stage> {
       const mailbox = stack.use(await openMailbox(start, createLog(lines)))
       const face = stack.use(await serveOverHttp(mailbox, { port: 0, token: TOKEN }))
       const client = stack.use(await overHttp(way, face.url, TOKEN, canAsk === undefined ? {} : { canAsk }))
-      return Object.assign(client, { name, face, keyPath, log: () => logged })
+      return Object.assign(client, { name, face, keyPath, path: folder.path, log: () => logged })
     },
     async agent() {
-      const name = nextName()
+      const name = uniqueName('mcp')
       const client = new AgentClient({ url, key: generateKey() })
       await client.register(name)
       return { name, client }
     },
-    [Symbol.asyncDispose]: () => system[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
   }
 }

@@ -55,9 +55,7 @@ test('two agents hold a sealed conversation while the network is cut for ten sec
   expect(await alice.call('budget')).toMatchObject({ used_units_today: 2 })
 })
 
-test('several processes with one key and one state folder share one stream, and all are woken', {
-  timeout: 120_000,
-}, async () => {
+test('several processes with one key and one state folder share one stream, and all are woken', async () => {
   await using stack = new AsyncDisposableStack()
   const folder = stack.use(temporaryFolder())
   const keyPath = folder.path('key')
@@ -79,7 +77,7 @@ test('several processes with one key and one state folder share one stream, and 
   for (const one of all) expect((await one.call('wait_for_messages', { timeout_seconds: 0 })).messages).toEqual([])
 })
 
-test('if both streams of the agent are taken, it polls', { timeout: 120_000 }, async () => {
+test('if both streams of the agent are taken, it polls', async () => {
   await using stack = new AsyncDisposableStack()
   const alice = await stage.serve(stack)
   const client = new AgentClient({ url: stage.url, key: readKeyFile(alice.keyPath) })
@@ -178,9 +176,7 @@ describe('resources', () => {
     await alice.client.unsubscribeResource({ uri: 'svc://requests' })
   })
 
-  test('a client of 2026-07-28 is notified of its subscriptions, over HTTP and over stdio', {
-    timeout: 120_000,
-  }, async () => {
+  test('a client of 2026-07-28 is notified of its subscriptions, over HTTP and over stdio', async () => {
     await using stack = new AsyncDisposableStack()
     const folder = stack.use(temporaryFolder())
     const args = ['--key', folder.path('key'), '--url', stage.url, '--register', 'stdio-listener']

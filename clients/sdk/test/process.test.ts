@@ -5,9 +5,9 @@ import type { DeadLetter, ProcessOptions } from '@svc/sdk/process/consumer.ts'
 import { createFileStore } from '@svc/sdk/store/file-store.ts'
 import { createMemoryStore } from '@svc/sdk/store/store.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
+import type { Fault } from '@svc/test/support/stand-ins/fault-proxy.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import { clientOf, collect, registered } from './agents.ts'
-import { type Fault, startFakeService } from './fake-service.ts'
+import { clientOf, collect, registered, startService } from './agents.ts'
 
 const echo: ProcessOptions['handle'] = ({ body }) => ({ echo: body })
 
@@ -26,10 +26,10 @@ test.each<[string, string, Fault]>([
   ],
   ['the stream breaks', 'GET /v2/stream', { kind: 'cut' }],
 ])('every request is answered once if, again and again, %s', async (_, prefix, fault) => {
-  await using service = await startFakeService()
+  await using service = await startService()
   const [alice, bob] = await registered(service, 'alice', 'bob')
-  await alice.setContact('bob', 'accepted')
-  const sent = [await alice.send({ to: 'bob', body: 0, type: 'request' }, { seal: true })]
+  await alice.setContact(bob.name, 'accepted')
+  const sent = [await alice.send({ to: bob.name, body: 0, type: 'request' }, { seal: true })]
   const stop = new AbortController()
   const store = createMemoryStore()
   service.meet(prefix, ...Array.from({ length: 15 }, () => fault))
@@ -52,7 +52,7 @@ test.each<[string, string, Fault]>([
   await eventually(async () => expect(await inbox()).toHaveLength(1))
   for (const body of [1, 2, 3]) {
     // The faults meet her too.
-    const envelope = await alice.compose({ to: 'bob', body, type: 'request' })
+    const envelope = await alice.compose({ to: bob.name, body, type: 'request' })
     sent.push(await eventually(() => alice.post(envelope)))
   }
   await eventually(async () => {
@@ -63,18 +63,18 @@ test.each<[string, string, Fault]>([
   await consumed
   expect((await inbox()).map(({ envelope }) => envelope.reply_to)).toEqual(sent.map(({ msg_id }) => msg_id))
   expect(await collect(bob.inbox({ unacked: true }))).toEqual([])
-  expect(await agent.acceptedByItself()).toEqual([{ agentId: alice.key.agentId, name: 'alice' }])
+  expect(await agent.acceptedByItself()).toEqual([{ agentId: alice.key.agentId, name: alice.name }])
 })
 
 test('a message that does not verify is kept with the reason, and an old one by id needs a key', async () => {
-  await using service = await startFakeService()
+  await using service = await startService()
   const [alice, bob] = await registered(service, 'alice', 'bob')
-  await bob.setContact('alice', 'accepted')
-  const { msg_id } = await alice.send({ to: 'bob', body: 'pay' })
+  await bob.setContact(alice.name, 'accepted')
+  const { msg_id } = await alice.send({ to: bob.name, body: 'pay' })
   service.tamper(msg_id, (envelope) => {
     envelope.body = 'pay more'
   })
-  await alice.send({ to: 'bob', body: 'good' })
+  await alice.send({ to: bob.name, body: 'good' })
   const handled: unknown[] = []
   const letters: DeadLetter[] = []
   await bob.process({
@@ -84,22 +84,23 @@ test('a message that does not verify is kept with the reason, and an old one by 
   })
   expect(handled).toEqual(['good'])
   expect(letters).toMatchObject([
-    { id: msg_id, attempts: 0, reason: expect.stringContaining('is not signed by alice@') },
+    { id: msg_id, attempts: 0, reason: expect.stringContaining(`is not signed by ${alice.fullAddress}`) },
   ])
   expect((await collect(bob.inbox({ unacked: true }))).map(({ envelope }) => envelope.id)).toEqual([msg_id])
 })
 
 test('a gap in the history is reported, and what is kept is handled', async () => {
-  await using service = await startFakeService()
+  await using service = await startService()
   const [alice, bob] = await registered(service, 'alice', 'bob')
-  await bob.setContact('alice', 'accepted')
-  for (const body of [1, 2, 3, 4]) await alice.send({ to: 'bob', body })
+  await bob.setContact(alice.name, 'accepted')
+  const ids: string[] = []
+  for (const body of [1, 2, 3, 4]) ids.push((await alice.send({ to: bob.name, body })).msg_id)
   const store = createMemoryStore()
   const handled: unknown[] = []
   const gaps: unknown[] = []
   const handle: ProcessOptions['handle'] = ({ body }) => void handled.push(body)
   await bob.process({ store, handle, count: 1, parallel: 1 })
-  service.forgetEvents('bob', 3)
+  await service.expire(...ids.slice(0, 3))
   await bob.process({ store, handle, count: 1, onGap: (gap) => gaps.push(gap) })
   expect([handled, gaps]).toEqual([[1, 4], [{ after: 1, earliest: 4 }]])
 })
@@ -107,11 +108,11 @@ test('a gap in the history is reported, and what is kept is handled', async () =
 test('with a file store, a later process continues, and the store of another agent is refused', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-process-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  await using service = await startFakeService()
+  await using service = await startService()
   const [alice, bob] = await registered(service, 'alice', 'bob')
-  await bob.setContact('alice', 'accepted')
-  await alice.setContact('bob', 'accepted')
-  for (const body of [1, 2]) await alice.send({ to: 'bob', body })
+  await bob.setContact(alice.name, 'accepted')
+  await alice.setContact(bob.name, 'accepted')
+  for (const body of [1, 2]) await alice.send({ to: bob.name, body })
   for (let n = 0; n < 2; n += 1) {
     using store = createFileStore(folder)
     await clientOf(service, { key: bob.key, store }).process({ handle: echo, count: 1, parallel: 1 })
@@ -124,7 +125,7 @@ test('with a file store, a later process continues, and the store of another age
 })
 
 test('the hooks of the client report retries, and streams that end and come back', async () => {
-  await using service = await startFakeService()
+  await using service = await startService()
   const [alice] = await registered(service, 'alice')
   const told: string[] = []
   const client = clientOf(service, {
@@ -136,11 +137,11 @@ test('the hooks of the client report retries, and streams that end and come back
   service.meet('GET /v2/budget', { kind: 'cut' })
   await client.budget()
   expect(told.splice(0)).toEqual(['retry NetworkError true'])
-  await client.send({ to: 'alice', body: 1 })
+  await client.send({ to: alice.name, body: 1 })
   for await (const { cursor } of client.stream()) {
     if (cursor === 2) break
     service.dropStreams()
-    await client.send({ to: 'alice', body: 2 })
+    await client.send({ to: alice.name, body: 2 })
   }
   expect(told).toEqual(['disconnect NetworkError', 'retry NetworkError true', 'reconnect'])
 })

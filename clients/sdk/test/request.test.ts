@@ -4,15 +4,14 @@ import type { ProcessOptions } from '@svc/sdk/process/consumer.ts'
 import { createMemoryStore } from '@svc/sdk/store/store.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { clientOf, collect, registered } from './agents.ts'
-import { type FakeService, startFakeService } from './fake-service.ts'
+import { clientOf, collect, registered, type Service, startService } from './agents.ts'
 
-let service: FakeService
+let service: Service
 let [alice, bob, mallory]: Awaited<ReturnType<typeof registered<['alice', 'bob', 'mallory']>>> = [] as never
 let stop: AbortController
 
 beforeEach(async () => {
-  service = await startFakeService()
+  service = await startService()
   ;[alice, bob, mallory] = await registered(service, 'alice', 'bob', 'mallory')
   stop = new AbortController()
 })
@@ -38,13 +37,13 @@ test.each([false, true])(
   'a request resolves with the verified response, which is acknowledged (sealed: %s)',
   async (seal) => {
     void answering()
-    const reply = await alice.request('bob', { task: 1 }, { seal })
+    const reply = await alice.request(bob.name, { task: 1 }, { seal })
     expect(reply).toMatchObject({
       body: { echo: { task: 1 } },
       sealed: seal,
       verified: true,
       type: 'response',
-      sender: { agentId: bob.key.agentId, name: 'bob' },
+      sender: { agentId: bob.key.agentId, name: bob.name },
       message: { lane: 'inbox' },
     })
     expect(reply.threadId).toBe(reply.message.envelope.reply_to)
@@ -58,19 +57,19 @@ test.each([false, true])(
 
 test('without acceptReplies the answer of a stranger comes as a request, and resolves all the same', async () => {
   void answering()
-  expect(await alice.request('bob', 1, { acceptReplies: false })).toMatchObject({ message: { lane: 'requests' } })
+  expect(await alice.request(bob.name, 1, { acceptReplies: false })).toMatchObject({ message: { lane: 'requests' } })
   expect(await collect(alice.contacts())).toEqual([])
 })
 
 test('an answer of the type error is thrown, with the answer in it', async () => {
   void answering(() => new ErrorAnswer({ problem: 'no such task' }))
-  const failure = await alice.request('bob', 1).catch((error: unknown) => error)
+  const failure = await alice.request(bob.name, 1).catch((error: unknown) => error)
   expect(failure).toBeInstanceOf(RequestFailed)
   expect(failure).toMatchObject({ reply: { body: { problem: 'no such task' }, verified: true, type: 'error' } })
 })
 
 test('a late answer stays in the inbox, unacknowledged', async () => {
-  const failure = await alice.request('bob', 1, { timeoutMs: 2_000 }).catch((error: unknown) => error)
+  const failure = await alice.request(bob.name, 1, { timeoutMs: 2_000 }).catch((error: unknown) => error)
   expect(failure).toBeInstanceOf(RequestTimeout)
   void answering()
   const [late = expect.unreachable()] = await eventually(async () => {
@@ -83,41 +82,43 @@ test('a late answer stays in the inbox, unacknowledged', async () => {
 
 test('only a response or an error of the recipient, whose signature is good, is the answer', async () => {
   await alice.updateSettings({ inbox_policy: 'open' })
-  const asked = alice.request('bob', 1)
+  const asked = alice.request(bob.name, 1)
   const [request = expect.unreachable()] = await eventually(async () => {
     const requests = await collect(bob.inbox({ lane: 'requests' }))
     expect(requests).toHaveLength(1)
     return requests
   })
-  const reply = { to: 'alice', replyTo: request.envelope.id } as const
-  await mallory.send({ ...reply, body: 'of somebody else', type: 'response' })
+  const reply = { to: alice.name, replyTo: request.envelope.id } as const
+  await expect(mallory.send({ ...reply, body: 'x', type: 'response' })).rejects.toMatchObject({
+    code: 'invalid_reference',
+  })
   await bob.send({ ...reply, body: 'progress', type: 'event' })
   const forged = await bob.compose({ ...reply, body: 'good', type: 'response' })
   await bob.post({ ...forged, body: 'forged' } as typeof forged)
   await bob.reply(request, 'the answer')
   expect(await asked).toMatchObject({ body: 'the answer' })
-  expect(await collect(alice.inbox({ unacked: true }))).toHaveLength(3)
+  expect(await collect(alice.inbox({ unacked: true }))).toHaveLength(2)
 })
 
 test('requests that wait at the same time share a stream, and later ones open another', async () => {
   void answering(({ body }) => new Promise((resolve) => setTimeout(() => resolve(body), 20)))
   const before = streams()
   // Bob answers a stranger in order, and the first request makes alice known to nobody, so it is sent alone.
-  await bob.setContact('alice', 'accepted')
-  const replies = await Promise.all([1, 2, 3].map((body) => alice.request('bob', body)))
+  await bob.setContact(alice.name, 'accepted')
+  const replies = await Promise.all([1, 2, 3].map((body) => alice.request(bob.name, body)))
   expect(replies.map(({ body }: Received) => body)).toEqual([1, 2, 3])
   expect(streams() - before).toBeLessThanOrEqual(2)
-  expect(await alice.request('bob', 4)).toMatchObject({ body: 4 })
+  expect(await alice.request(bob.name, 4)).toMatchObject({ body: 4 })
 })
 
 test('if other programs of the agent hold its streams, the history is read instead', async () => {
-  await bob.setContact('alice', 'accepted')
+  await bob.setContact(alice.name, 'accepted')
   const refusals = Array.from(
     { length: 6 },
     () => ({ kind: 'refuse', code: 'stream_limit', retryAfterSeconds: 1 }) as const,
   )
   service.meet('GET /v2/stream', ...refusals)
-  const asked = alice.request('bob', 1)
+  const asked = alice.request(bob.name, 1)
   await eventually(async () => expect(await collect(bob.inbox())).toHaveLength(1))
   void answering()
   expect(await asked).toMatchObject({ body: { echo: 1 } })
@@ -125,14 +126,14 @@ test('if other programs of the agent hold its streams, the history is read inste
 
 test('it can be aborted, refuses a board and a body that JSON cannot carry, and reports a refusal', async () => {
   const abort = new AbortController()
-  const asked = alice.request('bob', 1, { signal: abort.signal })
+  const asked = alice.request(bob.name, 1, { signal: abort.signal })
   await eventually(() => expect(sends()).toHaveLength(1))
   abort.abort(new Error('enough'))
   await expect(asked).rejects.toThrow('enough')
   await expect(alice.request('board:00000000000000000000', 1)).rejects.toThrow('a board does not answer')
-  await expect(alice.request('bob', Number.NaN)).rejects.toThrow('body is NaN')
+  await expect(alice.request(bob.name, Number.NaN)).rejects.toThrow('body is NaN')
   await expect(alice.request('bobb', 1)).rejects.toMatchObject({ code: 'recipient_unavailable' })
-  await expect(alice.request('bob', 2)).rejects.toMatchObject({ code: 'request_pending' })
+  await expect(alice.request(bob.name, 2)).rejects.toMatchObject({ code: 'request_pending' })
 })
 
 describe('with a key', () => {
@@ -142,7 +143,7 @@ describe('with a key', () => {
   async function askAndDie(store = createMemoryStore()): Promise<void> {
     const abort = new AbortController()
     const count = sends().length
-    const asked = asker(store).request('bob', { order: 17 }, { key: 'order 17', signal: abort.signal })
+    const asked = asker(store).request(bob.name, { order: 17 }, { key: 'order 17', signal: abort.signal })
     await eventually(() => expect(sends().length).toBeGreaterThan(count))
     await eventually(async () => expect((await alice.budget()).used_units).toBeGreaterThan(1))
     abort.abort()
@@ -158,11 +159,11 @@ describe('with a key', () => {
       await eventually(async () => expect(await collect(alice.inbox())).toHaveLength(1))
       const { used_units } = await alice.budget()
       const again = asker(how === 'kept' ? store : createMemoryStore())
-      expect(await again.request('bob', { order: 17 }, { key: 'order 17' })).toMatchObject({
+      expect(await again.request(bob.name, { order: 17 }, { key: 'order 17' })).toMatchObject({
         body: { echo: { order: 17 } },
       })
       // And once more, though the answer was returned already.
-      expect(await again.request('bob', { order: 17 }, { key: 'order 17' })).toMatchObject({
+      expect(await again.request(bob.name, { order: 17 }, { key: 'order 17' })).toMatchObject({
         body: { echo: { order: 17 } },
       })
       expect((await alice.budget()).used_units).toBe(used_units)
@@ -174,7 +175,7 @@ describe('with a key', () => {
   test('a repeat waits for an answer that has not come', async () => {
     const store = createMemoryStore()
     await askAndDie(store)
-    const again = asker(store).request('bob', { order: 17 }, { key: 'order 17' })
+    const again = asker(store).request(bob.name, { order: 17 }, { key: 'order 17' })
     await eventually(() => expect(sends()).toHaveLength(2))
     void answering()
     expect(await again).toMatchObject({ body: { echo: { order: 17 } } })
@@ -183,7 +184,7 @@ describe('with a key', () => {
 
   test('the same request made twice at the same time is sent once, and both calls get the answer', async () => {
     void answering()
-    const ask = () => alice.request('bob', { order: 17 }, { key: 'order 17', seal: false })
+    const ask = () => alice.request(bob.name, { order: 17 }, { key: 'order 17', seal: false })
     const [one, two] = await Promise.all([ask(), ask()])
     expect([one.body, two.id]).toEqual([{ echo: { order: 17 } }, one.id])
     expect(await collect(bob.inbox({ lane: 'requests' }))).toHaveLength(1)
@@ -192,9 +193,9 @@ describe('with a key', () => {
   test('a request that was never accepted and is too old by then is signed anew under its id', async () => {
     const store = createMemoryStore()
     service.meet('POST /v2/messages', ...Array.from({ length: 6 }, () => ({ kind: 'cut' }) as const))
-    await expect(asker(store).request('bob', 1, { key: 'k' })).rejects.toThrow('no answer from')
-    service.clockOffsetMs = 600_000
-    const again = asker(store).request('bob', 1, { key: 'k' })
+    await expect(asker(store).request(bob.name, 1, { key: 'k' })).rejects.toThrow('no answer from')
+    service.meet('POST /v2/messages', { kind: 'refuse', code: 'envelope_timestamp_out_of_range' })
+    const again = asker(store).request(bob.name, 1, { key: 'k' })
     await eventually(async () => {
       const ids = sends().map((body) => (JSON.parse(body) as { id: string; ts: string }).id)
       expect(ids.length).toBeGreaterThan(7)
@@ -217,10 +218,10 @@ describe('with a key', () => {
     await askAndDie(store)
     const count = sends().length
     const again = (to: string, body: unknown) => asker(store).request(to, body, { key: 'order 17' })
-    await expect(again('mallory', { order: 17 })).rejects.toThrow(
-      `the key "order 17" belongs to a request to bob@${service.authority}: use another key`,
+    await expect(again(mallory.name, { order: 17 })).rejects.toThrow(
+      `the key "order 17" belongs to a request to ${bob.fullAddress}: use another key`,
     )
-    await expect(again('bob', { order: 18 })).rejects.toThrow(
+    await expect(again(bob.name, { order: 18 })).rejects.toThrow(
       'the key "order 17" belongs to a request with another body: use another key',
     )
     expect(sends()).toHaveLength(count)
@@ -228,12 +229,12 @@ describe('with a key', () => {
 
   test('another key is another request, and nobody else can make its id', async () => {
     void answering()
-    await bob.setContact('alice', 'accepted')
+    await bob.setContact(alice.name, 'accepted')
     const ids = []
-    for (const key of ['one', 'two']) ids.push((await asker().request('bob', 1, { key })).threadId)
+    for (const key of ['one', 'two']) ids.push((await asker().request(bob.name, 1, { key })).threadId)
     expect(ids[0]).not.toBe(ids[1])
     // The id of an agent with another key differs.
-    await bob.setContact('mallory', 'accepted')
-    expect(ids).not.toContain((await mallory.request('bob', 1, { key: 'one' })).threadId)
+    await bob.setContact(mallory.name, 'accepted')
+    expect(ids).not.toContain((await mallory.request(bob.name, 1, { key: 'one' })).threadId)
   })
 })

@@ -3,8 +3,7 @@ import type { Envelope } from '@svc/contracts/resources.ts'
 import { AnswerError, VerificationError } from '@svc/sdk/errors.ts'
 import { keyFromSeed } from '@svc/sdk/keys.ts'
 import { expect, test } from 'vitest'
-import { clientOf, registered } from './agents.ts'
-import { startFakeService } from './fake-service.ts'
+import { clientOf, registered, startService } from './agents.ts'
 
 const NOWHERE = { url: 'http://127.0.0.1:9' }
 
@@ -54,9 +53,9 @@ async function verdictOf(opening: Promise<{ verified: boolean }>): Promise<strin
 }
 
 test('spec 13.5: the name of the reader is asked for once, if the client was not given it', async () => {
-  await using service = await startFakeService()
+  await using service = await startService()
   const [alice, bob, carol] = await registered(service, 'alice', 'bob', 'carol')
-  const envelope = await alice.compose({ to: 'bob', body: 'pay' })
+  const envelope = await alice.compose({ to: bob.name, body: 'pay' })
   const sender = { sender: alice.key.pubkey }
   const [anew, other] = [clientOf(service, { key: bob.key }), clientOf(service, { key: carol.key })]
   const opened = await Promise.all([anew.open(envelope, sender), anew.open(envelope, sender)])
@@ -64,25 +63,25 @@ test('spec 13.5: the name of the reader is asked for once, if the client was not
   expect(service.requests.filter(({ target }) => target === '/v2/me')).toHaveLength(1)
   await expect(other.open(envelope, sender)).rejects.toMatchObject({
     reason: 'addressed_to_another',
-    message: `the envelope ${envelope.id} is addressed to bob@${service.authority}, not to carol@${service.authority}`,
+    message: `the envelope ${envelope.id} is addressed to ${bob.fullAddress}, not to ${carol.fullAddress}`,
   })
-  expect(await other.open(envelope, { ...sender, to: 'bob' })).toMatchObject({ verified: true })
+  expect(await other.open(envelope, { ...sender, to: bob.name })).toMatchObject({ verified: true })
 })
 
 test('spec 13.5: a client without a key has no address, and opens what has the address that it names', async () => {
-  await using service = await startFakeService()
+  await using service = await startService()
   const [alice] = await registered(service, 'alice')
   const envelope = await alice.compose({ to: 'bob', body: 'pay' })
   const receiver = clientOf(service)
-  await expect(receiver.open(envelope, { sender: 'alice' })).rejects.toThrow('set `to` to the address')
-  await expect(receiver.open(envelope, { sender: 'alice', to: 'bob@' })).rejects.toThrow('bob@ is not an address')
-  expect(await receiver.open(envelope, { sender: 'alice', to: 'bob' })).toMatchObject({ verified: true })
+  await expect(receiver.open(envelope, { sender: alice.name })).rejects.toThrow('set `to` to the address')
+  await expect(receiver.open(envelope, { sender: alice.name, to: 'bob@' })).rejects.toThrow('bob@ is not an address')
+  expect(await receiver.open(envelope, { sender: alice.name, to: 'bob' })).toMatchObject({ verified: true })
 })
 
 test('spec 13.5: an answer with another message than the one asked for is refused', async () => {
-  await using service = await startFakeService()
+  await using service = await startService()
   const [alice] = await registered(service, 'alice')
-  const { msg_id } = await alice.send({ to: 'alice', body: 1 })
+  const { msg_id } = await alice.send({ to: alice.name, body: 1 })
   service.tamper(msg_id, (envelope) => {
     envelope.id = 'another-message'
   })

@@ -8,7 +8,6 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { buildPackage } from '@svc/npm/build.ts'
 import { PACKAGES } from '@svc/npm/packages.ts'
-import { startFakeService } from '@svc/sdk/test/fake-service.ts'
 import { ONE_OF_EACH, startSystem, type TestSystem } from '@svc/test/support/system/system.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { environment, hasRegistry, installAlone, type Packed, packAll, temporaryFolder } from './installed.ts'
@@ -147,16 +146,19 @@ describe.runIf(online)('installed with only npm', { timeout: 600_000 }, () => {
   })
 
   test('the SDK does its main job without a module or a global of Node, and without the schema compiler', async () => {
-    await using service = await startFakeService()
-    const { stdout } = await run(process.execPath, ['--import', writeGuard(home), writeProgram(home), service.url])
+    const { stdout } = await run(process.execPath, [
+      '--import',
+      writeGuard(home),
+      writeProgram(home),
+      system.urls[0] ?? '',
+    ])
     expect(stdout).toBe('hello\nprocessed\n')
   })
 
   test.each(['22', '24'])('the SDK and the first exchange of the README work under Node %s', async (major) => {
     const node = await findNode(major)
     expect((await run(node, ['--version'])).stdout).toMatch(new RegExp(`^v${major}\\.`))
-    await using service = await startFakeService()
-    expect((await run(node, [writeProgram(home), service.url])).stdout).toBe('hello\nprocessed\n')
+    expect((await run(node, [writeProgram(home), system.urls[0] ?? ''])).stdout).toBe('hello\nprocessed\n')
     const place = join(folder.path, `exchange-${major}`)
     mkdirSync(place)
     // As npx would find it: the shebang looks for node on the PATH. No name occurs twice.
@@ -248,8 +250,9 @@ function writeProgram(home: string): string {
     `import { AgentClient, generateKey } from '${SDK}'
     const print = globalThis.print ?? console.log
     const alice = new AgentClient({ url: globalThis.url ?? process.argv[2], key: generateKey() })
-    await alice.register('alice')
-    const { msg_id } = await alice.send({ to: 'alice', body: 'hello' }, { seal: true })
+    const name = 'alice-' + Date.now().toString(36)
+    await alice.register(name)
+    const { msg_id } = await alice.send({ to: name, body: 'hello' }, { seal: true })
     for await (const message of alice.inbox()) print((await alice.open(message)).body)
     await alice.ack(msg_id)
     print((await alice.receipt(msg_id)).status)`,

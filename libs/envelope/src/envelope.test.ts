@@ -191,7 +191,7 @@ describe('an outline of an envelope is refused with the same error as the envelo
   }, 60_000)
 })
 
-describe('a malformed envelope is 400 invalid_envelope', () => {
+describe('spec 6.1: a malformed envelope is 400 invalid_envelope', () => {
   test.each<[string, unknown, string]>([
     ['null', null, 'an envelope is an object'],
     ['an array', [signed], 'an envelope is an object'],

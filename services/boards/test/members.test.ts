@@ -139,7 +139,7 @@ describe('spec 8.3: the members of a board', () => {
   })
 })
 
-describe('spec 8.7: at most 100 records', () => {
+describe('spec 8.7, 11.7: at most 100 membership records', () => {
   async function fill(boardId: string, owner: string, count: number): Promise<void> {
     for (const agent of newAgents(count)) expect(await h.assign(boardId, owner, agent, 'banned')).toBe('ok')
   }

@@ -2,7 +2,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../../support/client/agent.ts'
 import { expectError, expectStamped } from '../../support/client/expect-answer.ts'
-import { untilAnswered } from '../../support/client/retrying.ts'
 import { bodyTextOf, OPERATIONS, targetOf } from '../../support/description/operations.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
@@ -81,15 +80,6 @@ describe('spec 5.11: revoked', () => {
     }
   })
 
-  test('spec 7.4: an identical retry of a message that it had received is still 200, and another envelope with its id is still 409', async () => {
-    const [agent, sender] = await pair()
-    const envelope = sender.envelope(agent)
-    expect(await sender.post('/v2/messages', envelope)).toMatchObject({ status: 202 })
-    expectRevoked(await revoke(agent))
-    expect(await sender.post('/v2/messages', envelope)).toMatchObject({ status: 200, body: { duplicate: true } })
-    expectError(await sender.post('/v2/messages', { ...envelope, body: 'other' }), 409, 'id_conflict')
-  })
-
   test('spec 5.11: messages that it had sent stay with their recipients', async () => {
     const [agent, recipient] = await pair()
     const envelope = agent.envelope(recipient)
@@ -138,19 +128,5 @@ describe('spec 5.11: revoked', () => {
       expect(late).toHaveLength(4)
       for (const answer of late) expectError(answer, 404, 'recipient_unavailable')
     }
-  })
-})
-
-describe('spec 11.2: revoking is allowed with an exhausted budget', () => {
-  test('spec 11.2: with no units left', async () => {
-    const [agent] = await pair()
-    // Ten boards use up the units of a day.
-    for (let at = 0; at < 10; at += 1) {
-      const board = { title: 't', visibility: 'private' }
-      expect(await agent.post('/v2/boards', board)).toMatchObject({ status: 201 })
-    }
-    const refused = await untilAnswered(() => agent.patch('/v2/me', { inbox_policy: 'open' })) // after all charges are settled
-    expectError(refused, 429, 'budget_exhausted')
-    expectRevoked(await revoke(agent))
   })
 })

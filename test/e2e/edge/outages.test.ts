@@ -10,7 +10,7 @@ import { draft, send } from '../../support/client/signed-request.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type Harness, startHarness } from '../../support/system/harness.ts'
 import { ONE_OF_EACH } from '../../support/system/system.ts'
-import { type Current, costOf, current, PATCHES, usedUnits } from '../agents/settings-costs.ts'
+import { type Current, costOf, current, PATCHES, usedUnits } from './settings-costs.ts'
 
 /** The cost of a board and two additions. */
 const DAILY_FREE_UNITS = 12

@@ -2,7 +2,6 @@
  * Checks of the HTTP edge that run before any service is called: sizes, types, JSON, queries, paths, methods and broken
  * HTTP. services/gateway/test/http/http.test.ts, or a table beside the code, has every variant of each check.
  */
-import { once } from 'node:events'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Agent, call } from '../../support/client/agent.ts'
 import { expectError, expectStamped } from '../../support/client/expect-answer.ts'
@@ -18,7 +17,6 @@ import {
 import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
 
 const REQUEST_BYTES = 96 * 1024
-const HEAD = 'POST /v2/challenges HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n'
 
 let h: SharedHarness
 let alice: Agent
@@ -58,21 +56,6 @@ describe('spec 3.9, 4.3: 413 body_too_large', () => {
     expect(await exchange(url, { ...chunked, body: padded(body, REQUEST_BYTES) })).toMatchObject({ status: 201 })
     expectError(await exchange(url, { ...chunked, body: padded(body, REQUEST_BYTES + 1) }), 413, 'body_too_large')
   })
-
-  test('spec 3.9: a body that is too large is never read to its end', async () => {
-    using connection = openRaw(url)
-    const { socket } = connection
-    connection.write(`${HEAD}content-length: 1000000000\r\n\r\n`)
-    const block = Buffer.alloc(64 * 1024, ' ')
-    const limit = 100 * 1024 * 1024 // far more than fits into the buffers between client and gateway
-    let accepted = 0
-    while (!socket.destroyed && accepted < limit) {
-      if (!socket.write(block)) await Promise.race([once(socket, 'drain').catch(() => {}), connection.ended])
-      accepted = socket.bytesWritten - socket.writableLength
-    }
-    expect(accepted).toBeLessThan(limit)
-    expectError(parseAnswers(await connection.ended)[0] ?? none(), 413, 'body_too_large')
-  })
 })
 
 describe('spec 3.10, 4.3: 415 unsupported_media_type', () => {
@@ -96,28 +79,13 @@ describe('spec 3.10, 4.3: 415 unsupported_media_type', () => {
 describe('spec 2.5: 400 invalid_json', () => {
   // libs/envelope/src/i-json.test.ts has every form.
   test.each<[string, string | Uint8Array]>([
-    ['half an object', '{"pubkey":'],
     ['a repeated member, once with an escape', '{"a":1,"\\u0061":1}'],
-    ['a lone surrogate in a name', '{"\\ud800":1}'],
     ['__proto__, deep inside', '{"a":[{"__proto__":1}]}'],
-    ['a byte order mark', Uint8Array.of(0xef, 0xbb, 0xbf, 0x7b, 0x7d)],
-    ['1e400', '{"a":1e400}'],
     ['65 levels of arrays', '['.repeat(65) + ']'.repeat(65)],
-    ['80,000 levels that are never closed', '['.repeat(80_000)],
-    ['a byte that never occurs in UTF-8', Uint8Array.of(0x22, 0xff, 0x22)],
   ])('spec 2.5: %s', async (_, body) => {
     const headers = { 'content-type': 'application/json' }
     expectError(await exchange(url, { method: 'POST', target: '/v2/challenges', headers, body }), 400, 'invalid_json')
     expectError(await send(draft(alice, { method: 'POST', target: '/v2/messages', body })), 400, 'invalid_json')
-  })
-
-  test.each([
-    ['64 levels of arrays', '['.repeat(64) + ']'.repeat(64)],
-    ['names that every object inherits', '{"constructor":1,"toString":1,"hasOwnProperty":1}'],
-  ])('spec 2.5: text outside I-JSON is refused for that alone: %s', async (_, body) => {
-    const headers = { 'content-type': 'application/json' }
-    const answer = await exchange(url, { method: 'POST', target: '/v2/challenges', headers, body })
-    expectError(answer, 400, 'invalid_request')
   })
 })
 
@@ -148,21 +116,6 @@ describe('spec 2.7: 400 invalid_request', () => {
 
   test.each(withoutBody)('spec 3.10: a body on $method $path, which has none', async (operation) => {
     expectError(await send(rightDraft(operation, { body: '{}' })), 400, 'invalid_request')
-  })
-
-  test.each<[string, string, unknown]>([
-    ['POST', '/v2/challenges', { pubkey: 1 }],
-    ['POST', '/v2/agents/register', { name: 1, pubkey: 'own', challenge: 'x', nonce: '1' }],
-    ['POST', '/v2/agents/register', { name: 'name', pubkey: 'own', challenge: null, nonce: '1' }],
-    ['POST', '/v2/agents/register', { name: 'name', pubkey: 'own', challenge: 'x' }],
-    ['PATCH', '/v2/me', { inbox_policy: 'friends' }],
-    ['PATCH', '/v2/me', { inbox_policy: ['open'] }],
-    ['PATCH', '/v2/me', { discoverable: null }],
-    ['POST', '/v2/me/revoke', { confirm_agent_id: true }],
-    ['PUT', `/v2/contacts/${ABSENT_AGENT_ID}`, { state: true }],
-  ])('spec 2.7: %s %s does not accept %j', async (method, target, value) => {
-    const body = JSON.stringify(value).replace('"own"', JSON.stringify(alice.pubkey))
-    expectError(await send(draft(alice, { method, target, body })), 400, 'invalid_request')
   })
 })
 
@@ -220,16 +173,6 @@ describe('spec 3.11, 4.3: 404 not_found', () => {
   )
 
   test.each([
-    ['GET', '/v2/agents/Alice', undefined],
-    ['PUT', '/v2/contacts/alice', '{"state":"blocked"}'],
-    ['GET', '/v2/messages/with.a.dot', undefined],
-    ['POST', '/v2/messages/with.a.dot/ack', undefined],
-    ['GET', '/v2/messages/with.a.dot/receipts', undefined],
-  ])('spec 3.11: a malformed id in a path: %s %s', async (method, target, body) => {
-    expectError(await send(draft(alice, { method, target, body })), 404, 'not_found')
-  })
-
-  test.each([
     ['GET', '/v2/agents/absent', undefined],
     ['GET', '/v2/messages/absent-message', undefined],
     ['POST', '/v2/messages/absent-message/ack', undefined],
@@ -241,12 +184,7 @@ describe('spec 3.11, 4.3: 404 not_found', () => {
 })
 
 describe('spec 4.1: broken HTTP is answered in the same shape', () => {
-  test.each([
-    ['no request line', 'GARBAGE\r\n\r\n'],
-    ['TLS', Buffer.from('16030100c8010000c40303', 'hex')],
-    ['no Host', 'GET /v2/health HTTP/1.1\r\nconnection: close\r\n\r\n'],
-    ['a length and chunks', `${HEAD}content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`],
-  ])('spec 3.13, 4.1: %s', async (_, bytes) => {
+  test.each([['no request line', 'GARBAGE\r\n\r\n']])('spec 3.13, 4.1: %s', async (_, bytes) => {
     using connection = openRaw(url)
     connection.write(bytes)
     const [answer, ...others] = parseAnswers(await connection.ended)

@@ -1,6 +1,5 @@
 /** The checks of a request signature and their order, over HTTP, at two gateways and two processes of identity. */
 
-import { createKeyPair } from '@svc/svc1/key-pair.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { Agent, call, type HttpAnswer } from '../../support/client/agent.ts'
 import { expectError, expectStamped } from '../../support/client/expect-answer.ts'
@@ -80,16 +79,7 @@ const flipBit = editBytes((bytes) => {
 
 describe('a correct request', () => {
   test.each<[string, () => Partial<Draft>]>([
-    ['a GET', () => ({})],
     ['a query, in the order in which it was signed', () => ({ target: '/v2/contacts?limit=5&after=a' })],
-    ['the same query in the other order', () => ({ target: '/v2/contacts?after=a&limit=5' })],
-    [
-      'percent-encoding that is not needed',
-      () => ({ target: `/v2/agents/%${Buffer.from(alice.name.slice(0, 1)).toString('hex')}${alice.name.slice(1)}` }),
-    ],
-    ['an empty query', () => ({ target: '/v2/me?' })],
-    ['a body', () => ({ method: 'PATCH', body: '{}' })],
-    ['the longest nonce', () => ({ nonce: freshNonce(64) })],
     [
       'another Host header: the authority is the one that the manifest announces',
       () => ({ edit: replace('host', 'elsewhere.example') }),
@@ -105,11 +95,6 @@ describe('a correct request', () => {
     const headers = { ...headersOf(request), 'transfer-encoding': 'chunked' }
     const { method, target, body } = request
     expect(await exchange(alice.place.url, { method, target, headers, body })).toMatchObject({ status: 200 })
-  })
-
-  test('spec 3.3: the bytes of a body are hashed in any encoding, even if the body is then refused', async () => {
-    const request = draft(alice, { method: 'PATCH', body: Uint8Array.of(0xff, 0xfe, 0x00) })
-    expectError(await send(request), 400, 'invalid_json')
   })
 })
 
@@ -131,21 +116,8 @@ describe('spec 3.3, 3.5: signer and signature', () => {
   })
 
   test.each<[string, () => Partial<Draft>]>([
-    ['another method was signed', () => ({ signed: { method: 'POST' } })],
     ['another path was signed', () => ({ signed: { target: '/v2/budget' } })],
-    ['the query was not signed', () => ({ target: '/v2/contacts?limit=5', signed: { target: '/v2/contacts' } })],
-    [
-      'the query was signed decoded',
-      () => ({ target: '/v2/contacts?after=%61', signed: { target: '/v2/contacts?after=a' } }),
-    ],
-    ['another body was signed', () => ({ method: 'PATCH', body: '{ }', signed: { body: '{}' } })],
-    ['another timestamp was signed', () => ({ signed: { timestamp: String(unixSeconds() - 1) } })],
-    ['another nonce was signed', () => ({ signed: { nonce: freshNonce() } })],
     ['the authority was signed without its port', () => ({ signed: { authority: '127.0.0.1' } })],
-    [
-      'another name of the same host was signed',
-      () => ({ signed: { authority: h.system.authority.replace('127.0.0.1', 'localhost') } }),
-    ],
     [
       'the address of the second gateway was signed',
       () => ({ url: h.system.urls[1] ?? '', signed: { authority: new URL(h.system.urls[1] ?? '').host } }),
@@ -170,11 +142,8 @@ describe('spec 3.7: nonces', () => {
   })
 
   test.each<[string, (nonce: string) => Partial<Draft>]>([
-    ['in the other case', (nonce) => ({ nonce: nonce.toUpperCase() })],
-    ['on another path', (nonce) => ({ nonce, target: '/v2/budget' })],
     ['at another gateway', (nonce) => ({ nonce, url: gatewaysFrom(1)[0] ?? '' })],
     ['on a path where the signature is optional', (nonce) => ({ nonce, target: '/v2/agents' })],
-    ['on an unknown path', (nonce) => ({ nonce, target: '/v2/nothing' })],
   ])('spec 3.7: 409 nonce_replayed: a used nonce %s', async (_, changes) => {
     const nonce = `abcdef${freshNonce(13)}`
     await use(draft(alice, { nonce, url: h.place.url }), 200)
@@ -188,22 +157,7 @@ describe('spec 3.7: nonces', () => {
   })
 
   test.each<[string, number, () => Partial<Draft> | Promise<Partial<Draft>>]>([
-    ['400, a body that is not JSON', 400, () => ({ method: 'PATCH', body: '{' })],
     ['404, a message that does not exist', 404, () => ({ target: '/v2/messages/absent-message' })],
-    [
-      '409, an id that was used for another envelope',
-      409,
-      async () => {
-        const first = alice.envelope(alice)
-        expect((await alice.post('/v2/messages', first)).status).toBe(202)
-        return { method: 'POST', target: '/v2/messages', body: JSON.stringify({ ...first, body: 'other' }) }
-      },
-    ],
-    [
-      '413, a payload over its limit',
-      413,
-      () => ({ method: 'POST', target: '/v2/messages', body: JSON.stringify(alice.envelope(bob, 'x'.repeat(5000))) }),
-    ],
   ])('spec 3.7: a request that verified has used its nonce, even if it was answered %s', async (_, status, changes) => {
     const nonce = freshNonce()
     await use(draft(alice, { ...(await changes()), nonce }), status)
@@ -223,15 +177,6 @@ describe('spec 3.7: nonces', () => {
     const refused = await send(draft(alice, { ...changes(), nonce }))
     expect([401, 413]).toContain(refused.status)
     await use(draft(alice, { nonce }), 200)
-  })
-
-  test('of two copies of a request, sent to two gateways at once, one succeeds and one is 409', async () => {
-    for (let round = 0; round < 60; round += 1) {
-      const request = draft(round % 2 === 0 ? alice : bob)
-      const answers = await Promise.all(gatewaysFrom(round % 2).map((url) => send({ ...request, url })))
-      expect(answers.map(({ status }) => status).sort()).toEqual([200, 409])
-      for (const answer of answers) if (answer.status === 409) expectError(answer, 409, 'nonce_replayed')
-    }
   })
 
   test('of many different concurrent requests with one nonce, exactly one is accepted', async () => {
@@ -333,7 +278,6 @@ describe('spec 3.1: who needs a signature', () => {
 })
 
 describe('spec 3.8: the key in the body', () => {
-  const other = createKeyPair()
   const pubkeyOf = (agent: Agent): string => JSON.stringify({ pubkey: agent.pubkey })
   const challenge = (signer: Agent, about: Agent, changes: Partial<Draft> = {}): Promise<HttpAnswer> =>
     send(draft(signer, { method: 'POST', target: '/v2/challenges', body: pubkeyOf(about), ...changes }))
@@ -345,24 +289,6 @@ describe('spec 3.8: the key in the body', () => {
 
   test.each<[string, number, string, () => Promise<HttpAnswer>]>([
     ['by another registered key', 401, 'signature_invalid', () => challenge(alice, stranger)],
-    [
-      'by another key in the name of the right one',
-      401,
-      'signature_invalid',
-      () =>
-        challenge(new Agent(h.place, stranger.name, other), stranger, {
-          edit: replace(AUTHORIZATION, (right) => right.replace(/ .*:/, ` ${stranger.id}:`)),
-        }),
-    ],
-    [
-      'by the right key in the name of another agent',
-      401,
-      'signature_invalid',
-      () =>
-        challenge(stranger, stranger, {
-          edit: replace(AUTHORIZATION, (right) => right.replace(/ .*:/, ` ${alice.id}:`)),
-        }),
-    ],
     ['with a used nonce', 409, 'nonce_replayed', () => challenge(stranger, stranger, { nonce: used })],
   ])('spec 3.8: a challenge that was requested %s: %d %s', async (_, status, code, ask) => {
     expectError(await ask(), status, code)

@@ -19,8 +19,9 @@ test('every alert has a case that fires and one that does not', () => {
   expect(lacking).toEqual([])
 })
 
-describe.skipIf(!hasPromtool)(
-  `promtool${hasPromtool ? '' : ' (skipped: apt-get install prometheus brings it)'}`,
+// CI installs the program, so a missing one is a fault there.
+describe.skipIf(!hasPromtool && process.env.CI === undefined)(
+  `promtool${hasPromtool ? '' : ' (apt-get install prometheus brings it)'}`,
   () => {
     test('every alert fires when it should, and only then', () => {
       expect(runCases(GROUPS, CASES)).toBe('')

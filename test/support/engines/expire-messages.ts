@@ -1,5 +1,6 @@
 /** Lets the lifetime of stored messages pass, so that a test of expiry does not wait for it. */
-import type { Sql } from 'postgres'
+import { DEFAULTS } from '@svc/contracts/limits.ts'
+import postgres, { type Sql } from 'postgres'
 
 /**
  * Sets the expiry of these messages to one second ago. Their rows move to the partition that is emptied next. The next pass of the
@@ -25,4 +26,11 @@ export async function expireMessages(sql: Sql, ids: readonly string[], retention
       update messaging.pending p set message = v.later, expires_at = v.seconds from moving v where p.message = v.place
     )
     update messaging.ids i set place = v.later << 2 | (i.place & 3) from moving v where i.key = v.key`
+}
+
+/** Does this in the database of a running system, whose messages are kept for the default time. */
+export async function expireStored(adminUrl: string, ids: readonly string[]): Promise<void> {
+  const sql = postgres(adminUrl, { max: 1 })
+  await expireMessages(sql, ids, DEFAULTS.retentionDays * 86_400)
+  await sql.end()
 }

@@ -10,8 +10,8 @@ const WAITING =
  * soon have no users left, and stop.
  */
 const SHARING = /share(?:Harness|System)\('(\w+)'\)/
-/** The tests of clients/mcp that use the system of its stage.ts. */
-const STAGED = /clients\/mcp\/test\/(?:waiting|guide|transports|security)\.test/
+/** The tests that use a system through clients/sdk/test/agents.ts. */
+const STAGED = /clients\/(?:sdk|cli|mcp)\/test\//
 
 /** While a file waits, others need time to use the processors. A run has about twelve times as many other files. */
 const OTHERS_BETWEEN = 5
@@ -24,7 +24,8 @@ export class TestOrder extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rankOf = ({ moduleId }: TestSpecification): string => {
       if (WAITING.test(moduleId)) return '1'
-      const [, system] = STAGED.test(moduleId) ? ['', 'usual'] : (SHARING.exec(readFileSync(moduleId, 'utf8')) ?? [])
+      const own = SHARING.exec(readFileSync(moduleId, 'utf8'))?.[1]
+      const system = own ?? (STAGED.test(moduleId) ? 'roomy' : undefined)
       return system === undefined ? '3' : `2 ${system}`
     }
     const ranks = new Map(files.map((file) => [file, rankOf(file)]))

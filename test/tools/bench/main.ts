@@ -1,7 +1,6 @@
 /** `npx pnpm bench [<name>]`: measures the system and the floors that it is compared with, in one run. */
 import { readCommandLine } from '../../support/run/command-line.ts'
 import { benchCompare } from './compare.ts'
-import { benchConsole } from './console.ts'
 import { benchFailover } from './failover.ts'
 import { benchHostile } from './hostile/hostile.ts'
 import { benchHot } from './hot.ts'
@@ -31,7 +30,6 @@ const BENCHMARKS = [
   'storage',
   'steady',
   'failover',
-  'console',
   'start',
 ] as const
 
@@ -131,7 +129,6 @@ const benchmarks: Record<(typeof BENCHMARKS)[number], () => Promise<unknown>> = 
   webhooks: () => benchWebhooks(options),
   storage: () => benchStorage({ ...options, record }),
   failover: () => benchFailover(options),
-  console: () => benchConsole({ seconds: secondsPerRound }),
   start: () => benchStart({ rounds, with: variants }),
   steady: () => benchSteady({ connections, agents, messages, ttlSeconds: ttl, every, chart }),
 }

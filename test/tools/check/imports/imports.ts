@@ -1,11 +1,6 @@
 import { posix } from 'node:path'
 import type { SourceFile } from '../source-file.ts'
 
-/** The imports and re-exports of a text, as written: of values, of types, and dynamic ones. */
-export function readSpecifiers(text: string): string[] {
-  return [...text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*(['"])(.+?)\1/g)].map((match) => match[2] ?? '')
-}
-
 /** Folders of packages by name: `@svc/nats` is in `libs/nats`. */
 export function readPackageFolders(files: readonly SourceFile[]): Map<string, string> {
   return new Map(

@@ -26,10 +26,6 @@ export const PATCHES: readonly Settings[] = [undefined, ...POLICIES].flatMap((in
     ...(discoverable === undefined ? {} : { discoverable }),
   })),
 )
-export const STATES: readonly Current[] = POLICIES.flatMap((inbox_policy) =>
-  [false, true].map((discoverable) => ({ inbox_policy, discoverable })),
-)
-
 /** spec 5.10: 1 unit if anything changes besides closing the inbox. Closing alone is free, and so is a PATCH that changes nothing. */
 export function costOf(before: Current, patch: Settings): number {
   const after = { ...before, ...patch }
