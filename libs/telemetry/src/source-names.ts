@@ -16,9 +16,9 @@ export function nameSources(stack: string): string {
     /(file:\/\/[^\s()]+\.js):(\d+):(\d+)/g,
     (whole, module: string, line: string, column: string) => {
       if (!maps.has(module)) {
-      maps.set(module, readMap(module))
-      setTimeout(() => maps.delete(module), KEPT_MS).unref()
-    }
+        maps.set(module, readMap(module))
+        setTimeout(() => maps.delete(module), KEPT_MS).unref()
+      }
       const entry = maps.get(module)?.findEntry(Number(line) - 1, Number(column) - 1)
       if (entry === undefined || !('originalSource' in entry)) return whole
       const source = fileURLToPath(new URL(entry.originalSource, module))

@@ -29,7 +29,11 @@ export async function startSystem(run: Run, settings: LocalSettings): Promise<vo
   for (const services of STOP_GROUPS.toReversed()) startServices(run, services, settings, givenUp.reject)
   const healthy = Promise.all(gatewayUrls(run.config).map((url) => waitForHealth(url, signal)))
   try {
-    const failure = await Promise.race([healthy.then(() => undefined), givenUp.promise, reasonOf(run.engineLost.signal)])
+    const failure = await Promise.race([
+      healthy.then(() => undefined),
+      givenUp.promise,
+      reasonOf(run.engineLost.signal),
+    ])
     if (failure !== undefined) throw new StartError(failure)
   } finally {
     ended.abort()
