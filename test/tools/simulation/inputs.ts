@@ -5,16 +5,6 @@ import measured from './measured.json' with { type: 'json' }
 /** `npx pnpm bench send --record`: CPU for each accepted direct message, by component. The generator ran on the same cores. */
 export const MEASURED = measured.send
 
-export type Piece = keyof typeof MEASURED.cpuMs
-
-/** services/budget/README.md: microseconds of Postgres's CPU for each reservation, alone and in batches. */
-export const RESERVE_US: Readonly<Record<number, readonly [least: number, most: number]>> = {
-  1: [270, 500],
-  16: [32, 45],
-  64: [18, 26],
-  128: [15, 25],
-}
-
 /** `npx pnpm bench storage --record`: bytes for each direct message with a body of about 100 bytes, tables with their indexes. */
 export const STORAGE = {
   messages: measured.storage.tables['messaging.messages'],
@@ -72,14 +62,6 @@ export const ID_BYTES = 101
  * average for half of the 15 hours of their partition.
  */
 export const KEPT_DAYS = { messages: 32.5, reservations: 32.5 / 24, nonces: 30 / 1_440, stream: 1 } as const
-
-/** The part of a message's time that is waiting, not work. Assumptions for one data centre, explained in docs/operating/scale.md. */
-export const LATENCY_MS = {
-  /** Mean time of a commit's write to a local NVMe drive. */
-  sync: 0.8,
-  /** One way between two machines. */
-  network: 0.1,
-} as const
 
 /**
  * The share of each transaction in Postgres's CPU and log. An assumption: proportional to the rows and index entries that the

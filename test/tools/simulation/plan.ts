@@ -1,6 +1,5 @@
 /**
- * The resources for a rate of direct messages, computed from measured values. Nothing here is simulated. docs/operating/scale.md
- * explains each line, so that readers can compute it by hand.
+ * The resources for a rate of direct messages, computed from measured values. docs/operating/scale.md explains each line, so that readers can compute it by hand.
  */
 import { DEFAULTS } from '@svc/contracts/limits.ts'
 import {
@@ -109,7 +108,7 @@ export function capacityOf(limits: Limits): number {
 }
 
 /** The capacity of a cell is that of one primary with all schemas. */
-export function cellCapacity(): number {
+function cellCapacity(): number {
   return capacityOf(limitsOf(WHOLE))
 }
 
