@@ -1,22 +1,14 @@
 /**
- * Checks of the HTTP edge that run before any service is called: sizes, types, JSON, queries, paths, methods and broken
- * HTTP. services/gateway/test/http/http.test.ts, or a table beside the code, has every variant of each check.
+ * Checks of the HTTP edge that depend on the operation: types, members, queries, bodies and limits. What does not depend on it is
+ * tested in services/gateway/test/http/http.test.ts.
  */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { type Agent, call } from '../../support/client/agent.ts'
-import { expectError, expectStamped } from '../../support/client/expect-answer.ts'
+import type { Agent } from '../../support/client/agent.ts'
+import { expectError } from '../../support/client/expect-answer.ts'
 import { exchange, openRaw, parseAnswers } from '../../support/client/raw-http.ts'
 import { type Draft, draft, send } from '../../support/client/signed-request.ts'
-import {
-  ABSENT_AGENT_ID,
-  bodyTextOf,
-  OPERATIONS,
-  type SpecOperation,
-  targetOf,
-} from '../../support/description/operations.ts'
+import { bodyTextOf, OPERATIONS, type SpecOperation, targetOf } from '../../support/description/operations.ts'
 import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
-
-const REQUEST_BYTES = 96 * 1024
 
 let h: SharedHarness
 let alice: Agent
@@ -42,22 +34,6 @@ const withBody = OPERATIONS.filter(({ body }) => body !== undefined)
 const withoutBody = OPERATIONS.filter(({ body }) => body === undefined)
 const lists = OPERATIONS.filter(({ query }) => query.includes('limit'))
 
-describe('spec 3.9, 4.3: 413 body_too_large', () => {
-  /** Pads with white space, which is valid JSON, so that only the length matters. */
-  const padded = (text: string, bytes: number): string => text + ' '.repeat(bytes - Buffer.byteLength(text))
-
-  test('spec 11.7: a whole request of 96 KiB is accepted, and one more byte is not', async () => {
-    const body = JSON.stringify({ pubkey: alice.pubkey })
-    const headers = { 'content-type': 'application/json' }
-    const post = { method: 'POST', target: '/v2/challenges', headers }
-    expect(await exchange(url, { ...post, body: padded(body, REQUEST_BYTES) })).toMatchObject({ status: 201 })
-    expectError(await exchange(url, { ...post, body: padded(body, REQUEST_BYTES + 1) }), 413, 'body_too_large')
-    const chunked = { ...post, headers: { ...headers, 'transfer-encoding': 'chunked' } }
-    expect(await exchange(url, { ...chunked, body: padded(body, REQUEST_BYTES) })).toMatchObject({ status: 201 })
-    expectError(await exchange(url, { ...chunked, body: padded(body, REQUEST_BYTES + 1) }), 413, 'body_too_large')
-  })
-})
-
 describe('spec 3.10, 4.3: 415 unsupported_media_type', () => {
   test('spec 3.10: a body without a type', async () => {
     const edit: Draft['edit'] = ({ 'content-type': _, ...headers }) => headers
@@ -67,25 +43,6 @@ describe('spec 3.10, 4.3: 415 unsupported_media_type', () => {
   test.each(withBody)('spec 3.10: $method $path', async (operation) => {
     const answer = await send(rightDraft(operation, { contentType: 'text/plain' }))
     expectError(answer, 415, 'unsupported_media_type')
-  })
-
-  test('ADR 22: an empty body may have a type, on an operation without a body', async () => {
-    const headers = { 'content-type': 'application/json' }
-    expect(await exchange(url, { target: '/v2/agents', headers })).toMatchObject({ status: 200 })
-    expect(await exchange(url, { target: '/v2/agents', headers, body: '' })).toMatchObject({ status: 200 })
-  })
-})
-
-describe('spec 2.5: 400 invalid_json', () => {
-  // libs/envelope/src/i-json.test.ts has every form.
-  test.each<[string, string | Uint8Array]>([
-    ['a repeated member, once with an escape', '{"a":1,"\\u0061":1}'],
-    ['__proto__, deep inside', '{"a":[{"__proto__":1}]}'],
-    ['65 levels of arrays', '['.repeat(65) + ']'.repeat(65)],
-  ])('spec 2.5: %s', async (_, body) => {
-    const headers = { 'content-type': 'application/json' }
-    expectError(await exchange(url, { method: 'POST', target: '/v2/challenges', headers, body }), 400, 'invalid_json')
-    expectError(await send(draft(alice, { method: 'POST', target: '/v2/messages', body })), 400, 'invalid_json')
   })
 })
 
@@ -148,64 +105,15 @@ describe('spec 3.11, 4.3: 404 not_found', () => {
     expectError(await exchange(url, { target }), 404, 'not_found')
     expectError(await send(draft(alice, { target })), 404, 'not_found')
   })
-
-  const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'LOCK', 'PURGE', 'QUERY']
-  // `register` is also a name, so that GET /v2/agents/register looks it up.
-  const patternOf = (path: string) => new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`)
-  const paths = [...new Set(OPERATIONS.map(({ path }) => path)), '/openapi.json', '/.well-known/agent.json']
-  const unknown = paths.flatMap((path) => {
-    const known = OPERATIONS.filter(({ path: pattern }) => patternOf(pattern).test(path)).map(({ method }) =>
-      String(method),
-    )
-    const others = METHODS.filter((method) => !(known.length > 0 ? known : ['GET']).includes(method))
-    return [{ path, others, target: targetOf({ ...(OPERATIONS[0] as SpecOperation), path }) }]
-  })
-  test.each(unknown)(
-    'spec 3.11: every method of $path that is not in the specification',
-    async ({ others, target }) => {
-      for (const method of others) {
-        expectError(await exchange(url, { method, target }), 404, 'not_found')
-      }
-      const head = await exchange(url, { method: 'HEAD', target })
-      expect(head).toMatchObject({ status: 404, text: '' })
-      expectStamped(head)
-    },
-  )
-
-  test.each([
-    ['GET', '/v2/agents/absent', undefined],
-    ['GET', '/v2/messages/absent-message', undefined],
-    ['POST', '/v2/messages/absent-message/ack', undefined],
-    ['GET', '/v2/messages/absent-message/receipts', undefined],
-    ['PUT', `/v2/contacts/${ABSENT_AGENT_ID}`, '{"state":"blocked"}'],
-  ])('spec 7.16: a thing that does not exist: %s %s', async (method, target, body) => {
-    expectError(await send(draft(alice, { method, target, body })), 404, 'not_found')
-  })
 })
 
 describe('spec 4.1: broken HTTP is answered in the same shape', () => {
-  test.each([['no request line', 'GARBAGE\r\n\r\n']])('spec 3.13, 4.1: %s', async (_, bytes) => {
+  test('spec 3.13, 4.1: no request line', async () => {
     using connection = openRaw(url)
-    connection.write(bytes)
+    connection.write('GARBAGE\r\n\r\n')
     const [answer, ...others] = parseAnswers(await connection.ended)
     expectError(answer ?? none(), 400, 'invalid_request')
     expect(others).toEqual([])
-  })
-})
-
-describe('spec 3.14: every answer', () => {
-  test('spec 3.14: carries its own X-Request-Id, also if the client sends one', async () => {
-    const headers = { 'x-request-id': 'mine' }
-    const requests = [...Array(20).keys()].map((at) =>
-      call(h.place, 'GET', at % 2 === 0 ? '/v2/health' : '/v2/nothing', { headers, url: h.system.urls[at % 2] ?? '' }),
-    )
-    const ids = (await Promise.all(requests)).map((answer) => answer.headers.get('x-request-id'))
-    expect(new Set(ids).size).toBe(20)
-    expect(ids).not.toContain('mine')
-  })
-
-  test.each(OPERATIONS)('spec 3.14: of $method $path carries X-Request-Id and Date', async (operation) => {
-    expectStamped(await send(rightDraft(operation)))
   })
 })
 
