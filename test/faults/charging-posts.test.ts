@@ -10,10 +10,9 @@ import { got, outcomeOf, spendingOf } from '../support/client/answers.ts'
 import { newBoard, putRole } from '../support/client/boards.ts'
 import { idsOf, readList } from '../support/client/pages.ts'
 import { eventually } from '../support/eventually.ts'
-import { withDeathAt } from '../support/system/dying.ts'
 import { type Harness, startHarness } from '../support/system/harness.ts'
 import { ONE_OF_EACH } from '../support/system/system.ts'
-import { CLIENTS, callAs, describeTheEnd, type Outcome } from './in-the-end.ts'
+import { callAs, describeTheEnd, type Outcome, withBothClientsAt } from './in-the-end.ts'
 
 /** Body of a post: 2 KiB, for three subscribers. */
 const BODY = 'x'.repeat(2 * 1024 - 2)
@@ -65,29 +64,30 @@ describe('spec 12.3; ADR 21: a post', () => {
     ['messaging.appended', 'messaging-1'],
     ['charging.messaging.committed', 'messaging-1'],
   ] as const
-  const rows = deaths.flatMap(([failpoint, name]) => CLIENTS.map((client) => ({ failpoint, name, client })))
 
-  test.each(rows)('$name dies at $failpoint, the client $client', async ({ failpoint, name, client }) => {
-    const { boardId, author, subscribers } = await startScene()
-    await untilSettled(...subscribers)
-    const envelope = author.envelope(`board:${boardId}`, BODY)
-    await withDeathAt(h.system, failpoint, name, () => {
-      const done = callAs(client, () => author.post('/v2/messages', envelope))
-      outcomes.push({
-        name: `${failpoint} ${envelope.id}`,
-        done,
-        async check() {
-          const answer = await done
-          if (client === 'repeats') expect(['200', '202']).toContain(outcomeOf(answer))
-          const posts = idsOf(await readList(author, `/v2/boards/${boardId}/messages`))
-          expect([[], [envelope.id]]).toContainEqual(posts)
-          // after a 202 the post must exist; a 503 promises nothing
-          if (answer.status !== 503) expect(posts).toEqual([envelope.id])
-          for (const subscriber of subscribers) expect(await eventIdsOf(subscriber)).toEqual(posts)
-          expect(await spendingOf(author)).toMatchObject({ units: posts.length * POST_UNITS, introductions: 0 })
-        },
-      })
-      return done
+  test.each(deaths)('at %s, %s dies', async (failpoint, name) => {
+    await withBothClientsAt(h.system, failpoint, name, async (client) => {
+      const { boardId, author, subscribers } = await startScene()
+      await untilSettled(...subscribers)
+      const envelope = author.envelope(`board:${boardId}`, BODY)
+      return () => {
+        const done = callAs(client, () => author.post('/v2/messages', envelope))
+        outcomes.push({
+          name: `${failpoint} ${envelope.id}`,
+          done,
+          async check() {
+            const answer = await done
+            if (client === 'repeats') expect(['200', '202']).toContain(outcomeOf(answer))
+            const posts = idsOf(await readList(author, `/v2/boards/${boardId}/messages`))
+            expect([[], [envelope.id]]).toContainEqual(posts)
+            // after a 202 the post must exist; a 503 promises nothing
+            if (answer.status !== 503) expect(posts).toEqual([envelope.id])
+            for (const subscriber of subscribers) expect(await eventIdsOf(subscriber)).toEqual(posts)
+            expect(await spendingOf(author)).toMatchObject({ units: posts.length * POST_UNITS, introductions: 0 })
+          },
+        })
+        return done
+      }
     })
   })
 })
@@ -97,32 +97,33 @@ describe('spec 12.3; ADR 21: a vote', () => {
     ['charging.messaging.reserved', 'messaging-1'],
     ['charging.messaging.committed', 'messaging-1'],
   ] as const
-  const rows = deaths.flatMap(([failpoint, name]) => CLIENTS.map((client) => ({ failpoint, name, client })))
 
-  test.each(rows)('$name dies at $failpoint, the client $client', async ({ failpoint, name, client }) => {
-    const [owner, voter] = await h.agents(2)
-    const boardId = await newBoard(owner)
-    const { msg_id: id } = (await got(owner.send(`board:${boardId}`, 'vote'))).body
-    await untilSettled(owner)
-    await withDeathAt(h.system, failpoint, name, () => {
-      const done = callAs(client, () => voter.put(`/v2/messages/${id}/vote`))
-      outcomes.push({
-        name: `${failpoint} vote`,
-        done,
-        async check() {
-          const answer = await done
-          if (client === 'repeats') expect(outcomeOf(answer)).toBe('200')
-          const { upvotes } = (await got(owner.get(`/v2/messages/${id}`))).body
-          expect([0, 1]).toContain(upvotes)
-          if (answer.status !== 503) expect(upvotes).toBe(1)
-          expect(await spendingOf(voter)).toMatchObject({ units: upvotes })
-          // a retry finds the vote or casts it; either way it is charged once
-          expect(outcomeOf(await voter.put(`/v2/messages/${id}/vote`))).toBe('200')
-          expect((await got(owner.get(`/v2/messages/${id}`))).body.upvotes).toBe(1)
-          expect(await spendingOf(voter)).toMatchObject({ units: 1 })
-        },
-      })
-      return done
+  test.each(deaths)('at %s, %s dies', async (failpoint, name) => {
+    await withBothClientsAt(h.system, failpoint, name, async (client) => {
+      const [owner, voter] = await h.agents(2)
+      const boardId = await newBoard(owner)
+      const { msg_id: id } = (await got(owner.send(`board:${boardId}`, 'vote'))).body
+      await untilSettled(owner)
+      return () => {
+        const done = callAs(client, () => voter.put(`/v2/messages/${id}/vote`))
+        outcomes.push({
+          name: `${failpoint} vote`,
+          done,
+          async check() {
+            const answer = await done
+            if (client === 'repeats') expect(outcomeOf(answer)).toBe('200')
+            const { upvotes } = (await got(owner.get(`/v2/messages/${id}`))).body
+            expect([0, 1]).toContain(upvotes)
+            if (answer.status !== 503) expect(upvotes).toBe(1)
+            expect(await spendingOf(voter)).toMatchObject({ units: upvotes })
+            // a retry finds the vote or casts it; either way it is charged once
+            expect(outcomeOf(await voter.put(`/v2/messages/${id}/vote`))).toBe('200')
+            expect((await got(owner.get(`/v2/messages/${id}`))).body.upvotes).toBe(1)
+            expect(await spendingOf(voter)).toMatchObject({ units: 1 })
+          },
+        })
+        return done
+      }
     })
   })
 })

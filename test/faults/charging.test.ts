@@ -1,5 +1,5 @@
 /**
- * Messages and contacts while messaging, budget or a gateway is killed at every step. In the end there is no charge without
+ * Messages while messaging, budget or a gateway is killed at every step. In the end there is no charge without
  * its effect and no effect without its charge, whether the client retries or not. Source: ADR 21; spec 3.17, 7.7, 11.3,
  * 11.5, 12.3.
  */
@@ -11,11 +11,10 @@ import { got, outcomeOf, spendingOf } from '../support/client/answers.ts'
 import { idsOf, readList } from '../support/client/pages.ts'
 import { untilAnswered } from '../support/client/retrying.ts'
 import { eventually } from '../support/eventually.ts'
-import { withDeathAt } from '../support/system/dying.ts'
 import { type Harness, startHarness } from '../support/system/harness.ts'
 import { type Operator, startOperator } from '../support/system/operator.ts'
 import { ONE_OF_EACH } from '../support/system/system.ts'
-import { CLIENTS, callAs, describeTheEnd, type Outcome } from './in-the-end.ts'
+import { callAs, describeTheEnd, type Outcome, withBothClientsAt } from './in-the-end.ts'
 
 /** A message uses up all free units and 3 credits. */
 const FREE = 8
@@ -68,13 +67,12 @@ describe('spec 7.4, 11.3; ADR 21: of two messages with one id, the refused one g
     ['charging.messaging.fenced', 'messaging-1'],
     ['budget.released', 'budget-1'],
   ] as const
-  const rows = deaths.flatMap(([failpoint, name]) => CLIENTS.map((client) => ({ failpoint, name, client })))
 
-  test.each(rows)('$name dies at $failpoint, the clients: $client', async ({ failpoint, name, client }) => {
+  test.each(deaths)('at %s, %s dies', async (failpoint, name) => {
     const [open] = await h.agents(1)
     await operator.grant(open.id, 1, `open-${open.id}`)
     await got(untilAnswered(() => open.patch('/v2/me', { inbox_policy: 'open' })))
-    await withDeathAt(h.system, failpoint, name, async () => {
+    await withBothClientsAt(h.system, failpoint, name, async (client) => async () => {
       const senders = await Promise.all([payer(), payer()])
       const id = randomBytes(12).toString('base64url')
       const envelopes = senders.map((sender) => sender.envelope(open, BODY, { id }))
@@ -112,28 +110,29 @@ describe('spec 12.3; ADR 21: a message', () => {
     ['budget.reserved', 'budget-1'],
     ['budget.settled', 'budget-1'],
   ] as const
-  const rows = deaths.flatMap(([failpoint, name]) => CLIENTS.map((client) => ({ failpoint, name, client })))
 
-  test.each(rows)('$name dies at $failpoint, the client $client', async ({ failpoint, name, client }) => {
-    const alice = await payer()
-    const [bob] = await h.agents(1)
-    const envelope = alice.envelope(bob, BODY)
-    await withDeathAt(h.system, failpoint, name, () => {
-      const done = callAs(client, () => alice.post('/v2/messages', envelope))
-      outcomes.push({
-        name: envelope.id,
-        done,
-        async check() {
-          const answer = await done
-          if (client === 'repeats') expect(['200', '202']).toContain(outcomeOf(answer))
-          const accepted = await isThere(alice, envelope.id)
-          // after a 202 the message must exist; a 503 promises nothing
-          if (answer.status !== 503) expect(accepted).toBe(true)
-          expect(idsOf(await readList(bob, '/v2/inbox?lane=requests'))).toEqual(accepted ? [envelope.id] : [])
-          await expectPaid(alice, accepted ? MESSAGE_UNITS : 0, accepted ? 1 : 0)
-        },
-      })
-      return done
+  test.each(deaths)('at %s, %s dies', async (failpoint, name) => {
+    await withBothClientsAt(h.system, failpoint, name, async (client) => {
+      const alice = await payer()
+      const [bob] = await h.agents(1)
+      const envelope = alice.envelope(bob, BODY)
+      return () => {
+        const done = callAs(client, () => alice.post('/v2/messages', envelope))
+        outcomes.push({
+          name: envelope.id,
+          done,
+          async check() {
+            const answer = await done
+            if (client === 'repeats') expect(['200', '202']).toContain(outcomeOf(answer))
+            const accepted = await isThere(alice, envelope.id)
+            // after a 202 the message must exist; a 503 promises nothing
+            if (answer.status !== 503) expect(accepted).toBe(true)
+            expect(idsOf(await readList(bob, '/v2/inbox?lane=requests'))).toEqual(accepted ? [envelope.id] : [])
+            await expectPaid(alice, accepted ? MESSAGE_UNITS : 0, accepted ? 1 : 0)
+          },
+        })
+        return done
+      }
     })
   })
 })
@@ -145,85 +144,42 @@ describe('spec 12.3; ADR 21: a message whose cost the gateway has reserved ahead
     ['charging.messaging.committed', 'messaging-1'],
     ['budget.reserved', 'budget-1'],
   ] as const
-  const rows = deaths.flatMap(([failpoint, name]) => CLIENTS.map((client) => ({ failpoint, name, client })))
 
-  test.each(rows)('$name dies at $failpoint, the client $client', async ({ failpoint, name, client }) => {
-    const [bob] = await h.agents(1)
-    await got(untilAnswered(() => bob.patch('/v2/me', { inbox_policy: 'open' })))
-    const alice = await payer()
-    const send = (envelope: object) => alice.post('/v2/messages', envelope, { url: h.place.url })
-    // The first message makes the pair known to the gateway. After a restart of the gateway, the second message does.
-    const first = alice.envelope(bob, BODY)
-    await got(untilAnswered(() => send(first)))
-    await withDeathAt(h.system, failpoint, name, () => {
-      const envelopes = [alice.envelope(bob, BODY), alice.envelope(bob, BODY)]
-      const done = envelopes.reduce<Promise<(HttpAnswer | undefined)[]>>(async (before, envelope) => {
-        const answers = await before
-        return [...answers, await callAs(client, () => send(envelope)).catch(() => undefined)]
-      }, Promise.resolve([]))
-      outcomes.push({
-        name: envelopes.map(({ id }) => id).join(),
-        done,
-        async check() {
-          const answers = await done
-          const there = await Promise.all(envelopes.map(({ id }) => isThere(alice, id)))
-          for (const [at, answer] of answers.entries()) {
-            if (client === 'repeats') expect(['200', '202']).toContain(answer && outcomeOf(answer))
-            // after a 202 the message must exist; a 503 or a missing answer promises nothing
-            if (answer !== undefined && answer.status !== 503) expect(there[at]).toBe(true)
-          }
-          const accepted = [first, ...envelopes.filter((_, at) => there[at])]
-          expect(idsOf(await readList(bob, '/v2/inbox'))).toEqual(accepted.map(({ id }) => id))
-          await expectPaid(alice, accepted.length * MESSAGE_UNITS, 1)
-        },
-      })
-      return done
+  test.each(deaths)('at %s, %s dies', async (failpoint, name) => {
+    await withBothClientsAt(h.system, failpoint, name, async (client) => {
+      const [bob] = await h.agents(1)
+      await got(untilAnswered(() => bob.patch('/v2/me', { inbox_policy: 'open' })))
+      const alice = await payer()
+      const send = (envelope: object) => alice.post('/v2/messages', envelope, { url: h.place.url })
+      // The first message makes the pair known to the gateway. After a restart of the gateway, the second message does.
+      const first = alice.envelope(bob, BODY)
+      await got(untilAnswered(() => send(first)))
+      return () => {
+        const envelopes = [alice.envelope(bob, BODY), alice.envelope(bob, BODY)]
+        const done = envelopes.reduce<Promise<(HttpAnswer | undefined)[]>>(async (before, envelope) => {
+          const answers = await before
+          return [...answers, await callAs(client, () => send(envelope)).catch(() => undefined)]
+        }, Promise.resolve([]))
+        outcomes.push({
+          name: envelopes.map(({ id }) => id).join(),
+          done,
+          async check() {
+            const answers = await done
+            const there = await Promise.all(envelopes.map(({ id }) => isThere(alice, id)))
+            for (const [at, answer] of answers.entries()) {
+              if (client === 'repeats') expect(['200', '202']).toContain(answer && outcomeOf(answer))
+              // after a 202 the message must exist; a 503 or a missing answer promises nothing
+              if (answer !== undefined && answer.status !== 503) expect(there[at]).toBe(true)
+            }
+            const accepted = [first, ...envelopes.filter((_, at) => there[at])]
+            expect(idsOf(await readList(bob, '/v2/inbox'))).toEqual(accepted.map(({ id }) => id))
+            await expectPaid(alice, accepted.length * MESSAGE_UNITS, 1)
+          },
+        })
+        return done
+      }
     })
   })
-})
-
-describe('spec 12.3; ADR 21: accepting a contact', () => {
-  // The other steps are in services/messaging/test/operate/faults.test.ts and libs/charging/test/faults.test.ts.
-  const failpoint = 'charging.messaging.committed'
-
-  test.each(CLIENTS)('messaging dies after the commit, the client %s', async (client) => {
-    const alice = await payer()
-    const [bob] = await h.agents(1)
-    const request = bob.envelope(alice)
-    await got(untilAnswered(() => bob.post('/v2/messages', request)))
-    await untilSettled(bob)
-    await withDeathAt(h.system, failpoint, 'messaging-1', () => {
-      const done = callAs(client, () => alice.put(`/v2/contacts/${bob.id}`, { state: 'accepted' }))
-      outcomes.push({
-        name: request.id,
-        done,
-        async check() {
-          const answer = await done
-          if (client === 'repeats') expect(outcomeOf(answer)).toBe('200')
-          const { contacts } = (await got(alice.get('/v2/contacts'))).body
-          const accepted = contacts.length === 1
-          if (answer.status !== 503) expect(accepted).toBe(true)
-          await expectPaid(alice, accepted ? 1 : 0, 0)
-          // accepting has promoted the request exactly once
-          const { events } = (await got(alice.get('/v2/events'))).body
-          expect(events.map(({ kind }: { kind: string }) => kind)).toEqual(
-            accepted ? ['requests', 'inbox'] : ['requests'],
-          )
-          expect(idsOf(await readList(alice, '/v2/inbox'))).toEqual(accepted ? [request.id] : [])
-        },
-      })
-      return done
-    })
-  })
-
-  /** Waits until the setup is settled, so that the setup does not trigger the failpoint. */
-  async function untilSettled(agent: Agent): Promise<void> {
-    await eventually(async () => {
-      const [row] =
-        await admin`select count(*)::int from budget.reservations where agent_id = ${agent.id} and state = 'held'`
-      return row?.count === 0
-    })
-  }
 })
 
 describe('any process can be killed at any moment', () => {
@@ -275,4 +231,4 @@ describe('any process can be killed at any moment', () => {
   })
 })
 
-describeTheEnd(outcomes, () => admin, 26)
+describeTheEnd(outcomes, () => admin, 25)

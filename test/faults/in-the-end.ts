@@ -3,6 +3,8 @@ import { describe, expect, test } from 'vitest'
 import type { HttpAnswer } from '../support/client/agent.ts'
 import { untilAnswered } from '../support/client/retrying.ts'
 import { findWrongBooks, untilResolved } from '../support/system/books.ts'
+import { withDeathAt } from '../support/system/dying.ts'
+import type { TestSystem } from '../support/system/system.ts'
 
 /** The outcome of one client's call during which a process died. Checked at the end, when every charge is resolved. */
 export interface Outcome {
@@ -14,11 +16,25 @@ export interface Outcome {
 }
 
 /** How a client handles a missing answer: it repeats the call, as the specification requires, or it calls only once. */
-type Client = 'repeats' | 'gives up'
-export const CLIENTS: Client[] = ['repeats', 'gives up']
+export type Client = 'repeats' | 'gives up'
+const CLIENTS: readonly Client[] = ['repeats', 'gives up']
 
 export function callAs(client: Client, call: () => Promise<HttpAnswer>): Promise<HttpAnswer> {
   return client === 'repeats' ? untilAnswered(call) : call()
+}
+
+/**
+ * Runs the calls of both clients while a process dies at `failpoint`, and starts the process again.
+ * @param prepare makes what a client needs, without passing the failpoint. @returns the call of this client.
+ */
+export async function withBothClientsAt(
+  system: TestSystem,
+  failpoint: string,
+  name: string,
+  prepare: (client: Client) => Promise<() => Promise<unknown>>,
+): Promise<void> {
+  const calls = await Promise.all(CLIENTS.map(prepare))
+  await withDeathAt(system, failpoint, name, () => Promise.all(calls.map((call) => call())))
 }
 
 /**

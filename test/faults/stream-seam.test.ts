@@ -150,16 +150,9 @@ async function killAndStart(...names: string[]): Promise<void> {
 }
 
 const FAULTS: Record<string, () => Promise<void>> = {
-  'nothing at all': async () => {},
-  'kill -9 of a stream process': () => killAndStart('stream-1'),
   'kill -9 of both stream processes': () => killAndStart('stream-1', 'stream-2'),
-  'kill -9 of a messaging process': () => killAndStart('messaging-1'),
   'kill -9 of both messaging processes': () => killAndStart('messaging-1', 'messaging-2'),
   'kill -9 of a gateway': () => killAndStart('gateway-1'),
-  'NATS killed and started again': async () => {
-    await h.system.nats.kill()
-    await h.system.nats.restart()
-  },
   'the data of NATS deleted': async () => {
     await h.system.nats.kill()
     await h.system.nats.restart({ wipe: true })

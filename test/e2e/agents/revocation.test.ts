@@ -3,7 +3,6 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../../support/client/agent.ts'
 import { expectError, expectStamped } from '../../support/client/expect-answer.ts'
 import { bodyTextOf, OPERATIONS, targetOf } from '../../support/description/operations.ts'
-import { eventually } from '../../support/eventually.ts'
 import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
 
 let h: SharedHarness
@@ -102,31 +101,6 @@ describe('spec 5.11: revoked', () => {
       for (const answer of done) expectRevoked(answer)
       for (const answer of answers) if (answer.status !== 200) expectError(answer, 401, 'signer_revoked')
       for (const url of h.system.urls) expectError(await agent.get('/v2/me', { url }), 401, 'signer_revoked')
-    }
-  })
-
-  test('spec 7.6: once the answer is there, no more messages get in', async () => {
-    for (let round = 0; round < 4; round += 1) {
-      const [agent] = await pair()
-      const senders = await h.agents(2)
-      expect(await agent.patch('/v2/me', { inbox_policy: 'open' })).toMatchObject({ status: 200 })
-      let over = false
-      const early: HttpAnswer[] = []
-      const late: HttpAnswer[] = []
-      const sending = senders.map(async (sender, at) => {
-        for (let behind = 0; behind < 2; ) {
-          const answers = over ? late : early
-          if (over) behind += 1
-          answers.push(await sender.post('/v2/messages', sender.envelope(agent), { url: h.system.urls[at] ?? '' }))
-        }
-      })
-      await eventually(() => early.length > 0)
-      expectRevoked(await revoke(agent, h.system.urls[round % 2]))
-      over = true
-      await Promise.all(sending)
-      expect(early.some(({ status }) => status === 202)).toBe(true)
-      expect(late).toHaveLength(4)
-      for (const answer of late) expectError(answer, 404, 'recipient_unavailable')
     }
   })
 })

@@ -2,17 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Agent, call, type HttpAnswer } from '../../support/client/agent.ts'
 import { got, outcomeOf, spendingOf } from '../../support/client/answers.ts'
-import {
-  newBoard,
-  type Posting,
-  putRole,
-  type Role,
-  rolesOf,
-  type Staffed,
-  staffedBoard,
-  subscribe,
-  type Visibility,
-} from '../../support/client/boards.ts'
+import { newBoard, putRole, type Role, rolesOf, type Staffed, staffedBoard } from '../../support/client/boards.ts'
 import { expectError } from '../../support/client/expect-answer.ts'
 import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
 
@@ -26,7 +16,7 @@ afterAll(() => h[Symbol.asyncDispose]())
 
 const create = (owner: Agent, board: unknown): Promise<HttpAnswer> => owner.post('/v2/boards', board)
 
-describe('spec 8.1: the body that creates a board', () => {
+describe('spec 8.1: visibility and the other fields of a board', () => {
   test('201 with every field of BoardDetails; both gateways return the same board, signed or not', async () => {
     const [alice] = await h.agents(1)
     const board = { title: 'Plans', description: 'of ours', visibility: 'unlisted', posting: 'anyone' }
@@ -43,42 +33,6 @@ describe('spec 8.1: the body that creates a board', () => {
       expect((await call({ ...h.place, url }, 'GET', `/v2/boards/${id}`)).body).toStrictEqual(answer.body)
       expect((await alice.get(`/v2/boards/${id}`, { url })).body).toStrictEqual(answer.body)
     }
-  })
-
-  test('spec 8.1: posting defaults to members, and the description to an empty text', async () => {
-    const [alice] = await h.agents(1)
-    for (const visibility of ['public', 'unlisted', 'private']) {
-      expect((await create(alice, { title: 't', visibility })).body).toMatchObject({
-        visibility,
-        posting: 'members',
-        description: '',
-      })
-    }
-  })
-
-  const fine = { title: 't', visibility: 'public' }
-  test.each<[string, unknown, string]>([
-    ['spec 2.11: a title of 120 code points in 240 UTF-16 units', { ...fine, title: '😀'.repeat(120) }, '201'],
-    ['spec 2.11: a title of 121 code points', { ...fine, title: '😀'.repeat(121) }, '400 invalid_request'],
-    ['spec 8.1: another visibility', { ...fine, visibility: 'secret' }, '400 invalid_request'],
-    ['spec 8.1: another posting mode', { ...fine, posting: 'nobody' }, '400 invalid_request'],
-    ['spec 2.7: an undeclared member', { ...fine, owner: 'x' }, '400 invalid_request'],
-    ['spec 8.1: private with anyone', { ...fine, visibility: 'private', posting: 'anyone' }, '400 invalid_request'],
-  ])('%s', async (_, board, outcome) => {
-    const [alice] = await h.agents(1)
-    const answer = await create(alice, board)
-    expect(outcomeOf(answer)).toBe(outcome)
-    if (outcome === '201') expect(answer.body).toMatchObject(board as object)
-    const { body } = await got(alice.get('/v2/boards?limit=100'))
-    const own = (body.boards as { owner: string }[]).filter(({ owner }) => owner === alice.id)
-    // A public board may be on a later page. A refused board is not on any page.
-    if (outcome !== '201') expect(own).toEqual([])
-    // spec 11.2: creating a board costs 10 units; spec 11.3: a refused creation leaves no trace.
-    expect((await spendingOf(alice)).units).toBe(outcome === '201' ? 10 : 0)
-  })
-
-  test('spec 12.1: creating needs a signature', async () => {
-    expectError(await call(h.place, 'POST', '/v2/boards', { body: fine }), 401, 'unauthenticated')
   })
 })
 
@@ -259,32 +213,6 @@ test.each(['banned', 'none', 'anonymous'] as const)(
   },
 )
 
-describe('spec 8.3: the members of a board', () => {
-  test('spec 8.3: owner, writers, readers and banned agents are listed, with exactly agent_id and role', async () => {
-    const { boardId, owner, writer, reader, banned } = await staffedBoard(h, 'private', 'members')
-    const { body } = await got(owner.get(`/v2/boards/${boardId}/members`))
-    const expected = [
-      { agent_id: owner.id, role: 'owner' },
-      { agent_id: writer.id, role: 'writer' },
-      { agent_id: reader.id, role: 'reader' },
-      { agent_id: banned.id, role: 'banned' },
-    ]
-    const byId = (a: { agent_id: string }, b: { agent_id: string }): number => (a.agent_id < b.agent_id ? -1 : 1)
-    expect(body).toStrictEqual({ members: expected.sort(byId) })
-  })
-
-  test('spec 3.11, 8.6: an unknown agent and a malformed id are 404, and cost nothing', async () => {
-    const [alice, bob] = await h.agents(2)
-    const boardId = await newBoard(alice)
-    for (const agent of ['3HhGPB6ht33n51YFaocqBtGePb3xqT4VgnjYbd81eeZW', 'nobody', `${bob.id}x0`]) {
-      for (const role of ['reader', 'banned', 'none']) {
-        expectError(await alice.put(`/v2/boards/${boardId}/members/${agent}`, { role }), 404, 'not_found')
-      }
-    }
-    expect((await spendingOf(alice)).units).toBe(10)
-  })
-})
-
 describe('spec 7.16: absent and invisible things get one answer, byte for byte', () => {
   test('spec 8.2: a private board, an unknown one, and a malformed id', async () => {
     const { boardId, none, banned } = await staffedBoard(h, 'private', 'members')
@@ -315,95 +243,5 @@ describe('spec 7.16: absent and invisible things get one answer, byte for byte',
     }
     const anonymous = await Promise.all([boardId, ABSENT].map((id) => call(h.place, 'GET', `/v2/boards/${id}`)))
     expect(anonymous[0]?.text).toBe(anonymous[1]?.text)
-  })
-})
-
-describe('spec 7.9, 8.3: the list of boards', () => {
-  interface Listed {
-    id: string
-    visibility: string
-    owner: string
-  }
-
-  async function listAll(caller: Agent | null, limit: number): Promise<Listed[]> {
-    const all: Listed[] = []
-    for (let after = ''; ; ) {
-      const path = `/v2/boards?limit=${limit}&after=${after}`
-      const { body } = await got(caller === null ? call(h.place, 'GET', path) : caller.get(path))
-      expect(body.boards.length).toBeLessThanOrEqual(limit)
-      all.push(...body.boards)
-      if (body.next_cursor === '') return all
-      after = body.next_cursor
-    }
-  }
-
-  test('public boards for all agents, and the boards that the caller owns or joined, page by page, each once and by id', async () => {
-    const [alice, bob] = await h.agents(2)
-    const made = {
-      open: await newBoard(alice),
-      quiet: await newBoard(alice, { visibility: 'unlisted' }),
-      closed: await newBoard(alice, { visibility: 'private' }),
-      joined: await newBoard(bob, { visibility: 'unlisted' }),
-      invited: await newBoard(bob, { visibility: 'private' }),
-      barred: await newBoard(bob, { visibility: 'unlisted' }),
-      foreign: await newBoard(bob, { visibility: 'private' }),
-    }
-    await subscribe(alice, made.joined)
-    await got(putRole(bob, made.invited, alice, 'writer'))
-    await got(putRole(bob, made.barred, alice, 'banned'))
-    const namesFor = async (caller: Agent | null, limit: number): Promise<string[]> => {
-      const ids = (await listAll(caller, limit)).map(({ id }) => id)
-      expect(ids).toEqual(ids.toSorted())
-      expect(new Set(ids).size).toBe(ids.length)
-      return Object.entries(made).flatMap(([name, id]) => (ids.includes(id) ? [name] : []))
-    }
-    for (const limit of [3, 100]) {
-      expect(await namesFor(alice, limit)).toEqual(['open', 'quiet', 'closed', 'joined', 'invited'])
-      expect(await namesFor(bob, limit)).toEqual(['open', 'joined', 'invited', 'barred', 'foreign'])
-      expect(await namesFor(null, limit)).toEqual(['open'])
-    }
-    expect((await listAll(null, 100)).every(({ visibility }) => visibility === 'public')).toBe(true)
-  })
-})
-
-describe('spec 5.11, 8.5: revocation', () => {
-  const revoke = (agent: Agent): Promise<HttpAnswer> => got(agent.post('/v2/me/revoke', { confirm_agent_id: agent.id }))
-
-  test.each<[Visibility, Posting]>([
-    ['public', 'members'],
-    ['private', 'members'],
-  ])(
-    'spec 8.5: a %s board whose owner is revoked stays up, and no agent can change it',
-    async (visibility, posting) => {
-      const { boardId, owner, writer, reader, none } = await staffedBoard(h, visibility, posting)
-      await revoke(owner)
-      expect((await got(reader.get(`/v2/boards/${boardId}`))).body.owner).toBe(owner.id)
-      expect(outcomeOf(await writer.send(`board:${boardId}`))).toBe('202')
-      expect(outcomeOf(await putRole(none, boardId, none, 'reader'))).toBe(
-        visibility === 'public' ? '200' : '404 not_found',
-      )
-      expect(outcomeOf(await putRole(reader, boardId, reader, 'none'))).toBe('200')
-      expectError(await putRole(owner, boardId, writer, 'none'), 401, 'signer_revoked')
-      expectError(await putRole(writer, boardId, owner, 'none'), 403, 'forbidden')
-      expectError(await writer.get(`/v2/boards/${boardId}/members`), 403, 'forbidden')
-    },
-  )
-
-  test('spec 8.6, 8.7: a revoked agent cannot become a reader or writer, and keeps its role until it is removed', async () => {
-    const [alice, bob, carol] = await h.agents(3)
-    const boardId = await newBoard(alice)
-    await got(putRole(alice, boardId, bob, 'reader'))
-    await revoke(bob)
-    await revoke(carol)
-    const before = await spendingOf(alice)
-    for (const role of ['reader', 'writer'] as const) {
-      expectError(await putRole(alice, boardId, carol, role), 409, 'agent_revoked')
-    }
-    expect(await spendingOf(alice)).toEqual(before)
-    expect(await rolesOf(alice, boardId)).toEqual({ [alice.id]: 'owner', [bob.id]: 'reader' })
-    await got(putRole(alice, boardId, bob, 'reader')) // the role that it already has
-    await got(putRole(alice, boardId, carol, 'banned'))
-    await got(putRole(alice, boardId, bob, 'none'))
-    expect(await rolesOf(alice, boardId)).toEqual({ [alice.id]: 'owner', [carol.id]: 'banned' })
   })
 })

@@ -88,6 +88,12 @@ describe('a correct request', () => {
   })
 })
 
+test('spec 6.3: a signature of an envelope is not valid for a request', async () => {
+  const { sig } = alice.envelope(bob)
+  const edit = replace(AUTHORIZATION, (right) => right.replace(/:[^:]*$/, `:${sig}`))
+  expectError(await send(draft(alice, { edit })), 401, 'signature_invalid')
+})
+
 describe('spec 3.7: nonces', () => {
   test('spec 3.7: 409 nonce_replayed: the same request again, at either gateway', async () => {
     const request = draft(alice)

@@ -1,44 +1,31 @@
-/** Expiry and purge. Source: spec 6.8, 6.9, 7.4, 7.6, 7.7, 7.12, 9.4, 9.6. */
-import postgres from 'postgres'
+/**
+ * Expired messages, before they are purged. Source: spec 6.8, 6.9, 7.4, 7.6, 7.7, 7.12, 9.4, 9.6.
+ * services/messaging/test/operate/purge.test.ts has the purge.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../../support/client/agent.ts'
 import { got, outcomeOf } from '../../support/client/answers.ts'
 import { idsOf, type ListedMessage, readList } from '../../support/client/pages.ts'
-import { untilAnswered } from '../../support/client/retrying.ts'
 import { eventually } from '../../support/eventually.ts'
-import { type Harness, startHarness } from '../../support/system/harness.ts'
-import { ONE_OF_EACH } from '../../support/system/system.ts'
+import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
 
-const RETENTION_SECONDS = 30
 /** All messages must exist before the first of them expires. If creating them takes longer, they are created again with longer lives. */
 const TTLS_SECONDS = [4, 8, 16]
-/** Longer than a partition's period, which is a sixth of the retention, plus the purge's interval of 5 s. */
-const PURGE_LIMIT_MS = 30_000
-
-let h: Harness
-let admin: postgres.Sql
+let h: SharedHarness
 let alice: Agent
 let bob: Agent
 let carol: Agent
 let dave: Agent
-let erin: Agent
-/** Lives for one of `TTLS_SECONDS`, like the requests to dave. The others live for `RETENTION_SECONDS`. */
+/** Lives for one of `TTLS_SECONDS`, like the requests to dave. The others live for the retention. */
 let short: ReturnType<Agent['envelope']>
 let shortExpiresAt: number
 let member: string
-/** An answered request, which has two entries in its log. It also has a short life. */
-let promoted: string
 let long: ReturnType<Agent['envelope']>
-let longExpiresAt: number
 
 beforeAll(async () => {
-  h = await startHarness({
-    replicas: { ...ONE_OF_EACH, messaging: 2, gateway: 2 },
-    env: { SVC_RETENTION_DAYS: String(RETENTION_SECONDS / 86_400) },
-  })
-  admin = postgres(h.system.database.adminUrl, { max: 1, onnotice: () => {} })
+  h = await shareHarness('usual')
   for (const ttl of TTLS_SECONDS) {
-    ;[alice, bob, carol, dave, erin] = await h.agents(5)
+    ;[alice, bob, carol, dave] = await h.agents(4)
     await Promise.all([alice, bob].map((agent) => got(agent.patch('/v2/me', { inbox_policy: 'open' }))))
     // `expires_at` is a whole second, so the message may expire up to a second early.
     const overMs = Date.now() + (ttl - 1) * 1000
@@ -52,10 +39,7 @@ beforeAll(async () => {
   }
   throw new Error('everything had expired before the setup was complete')
 })
-afterAll(async () => {
-  await admin?.end()
-  await h?.[Symbol.asyncDispose]()
-})
+afterAll(() => h[Symbol.asyncDispose]())
 
 async function makeAll(ttl: number): Promise<void> {
   short = alice.envelope(bob, 'short', { ttl })
@@ -66,14 +50,9 @@ async function makeAll(ttl: number): Promise<void> {
   // Two requests that are not answered in time.
   await got(alice.send(dave, 'request', { ttl }))
   await got(carol.send(dave, 'request', { ttl }))
-  promoted = (await got(dave.send(erin, 'request', { ttl }))).body.msg_id
-  await got(erin.put(`/v2/contacts/${dave.id}`, { state: 'accepted' }))
   const single = (await got(bob.get(`/v2/messages/${short.id}`))).body
   const requests = await readList(dave, '/v2/inbox?lane=requests')
   shortExpiresAt = Math.max(...[single, ...requests].map((message) => message.expires_at))
-  const { created_at, expires_at } = (await got(bob.get(`/v2/messages/${long.id}`))).body
-  expect(expires_at).toBe(created_at + RETENTION_SECONDS)
-  longExpiresAt = expires_at
   const shown = [await bob.get('/v2/inbox'), await alice.get('/v2/export'), await bob.get('/v2/events')]
   expect(shown.map(({ text }) => text.includes('"short"'))).toEqual([true, true, true])
 }
@@ -182,68 +161,3 @@ describe('spec 6.8: expired messages are excluded from reads at once', () => {
     expect(outcomeOf(retries[1] as HttpAnswer)).toBe('409 id_conflict')
   })
 })
-
-describe('spec 7.4: the id of a purged message stays taken', () => {
-  test('during the purge and afterwards, an identical retry is 200 and everything else is 409', async () => {
-    const outcomes: string[][] = []
-    await eventually(
-      async () => {
-        // The answer to a retry never changes, even during the purge.
-        const answers = await Promise.all(
-          [short, { ...short, body: 'other' }].map((envelope) =>
-            untilAnswered(() => alice.post('/v2/messages', envelope)),
-          ),
-        )
-        outcomes.push(answers.map(outcomeOf))
-        return (await rowsOf(short.id)).messages === 0
-      },
-      { timeoutMs: PURGE_LIMIT_MS, what: 'the purge' },
-    )
-    expect(outcomes).toEqual(outcomes.map(() => ['200', '409 id_conflict']))
-    expect(await rowsOf(short.id)).toEqual({ messages: 0, entries: 0, taken: 1 })
-    for (const url of h.system.urls) {
-      const answer = await alice.post('/v2/messages', short, { url })
-      expect(answer).toMatchObject({ status: 200, body: { msg_id: short.id, lane: 'inbox', duplicate: true } })
-      expect(outcomeOf(await bob.send(bob, 'other', { id: short.id }))).toBe('409 id_conflict')
-    }
-    expect(outcomeOf(await bob.get(`/v2/messages/${short.id}`))).toBe('404 not_found')
-  })
-
-  test('both entries of a promoted request are removed', async () => {
-    await eventually(async () => expect(await rowsOf(promoted)).toEqual({ messages: 0, entries: 0, taken: 1 }), {
-      timeoutMs: PURGE_LIMIT_MS,
-    })
-    const { body, headers } = await got(erin.get('/v2/events'))
-    expect(body).toMatchObject({ events: [], next_cursor: 2 })
-    expect(headers.get('x-svc-earliest-cursor')).toBe('3')
-  })
-
-  test('positions of purged messages are not reused, and the earliest cursor moves', async () => {
-    await eventually(async () => (await rowsOf(long.id)).messages === 0, {
-      timeoutMs: Math.max(0, longExpiresAt * 1000 - Date.now()) + PURGE_LIMIT_MS,
-      what: 'the purge',
-    })
-    const before = await got(bob.get('/v2/events'))
-    const { msg_id } = (await got(alice.send(bob, 'new'))).body
-    const after = await got(bob.get(`/v2/events?after=${before.body.next_cursor}`))
-    expect(
-      after.body.events.map(({ message }: { message: { envelope: { id: string } } }) => message.envelope.id),
-    ).toEqual([msg_id])
-    expect(after.body.next_cursor).toBe(before.body.next_cursor + 1)
-    expect(Number(after.headers.get('x-svc-earliest-cursor'))).toBeGreaterThan(2)
-    // spec 9.6: reading from a cursor that is older than the retention returns the rest. The next event may expire at any
-    // moment.
-    const remaining = await got(bob.get('/v2/events?after=1'))
-    expect(remaining.body.events[0].cursor).toBe(Number(remaining.headers.get('x-svc-earliest-cursor')))
-  }, 90_000)
-})
-
-async function rowsOf(id: string): Promise<{ messages: number; entries: number; taken: number }> {
-  const [row] = await admin<{ messages: number; entries: number; taken: number }[]>`
-    select
-      (select count(*)::int from messaging.messages where id = ${id}) as messages,
-      (select count(*)::int from messaging.entries where message = messaging.place_of(${id})) as entries,
-      (select count(*)::int from messaging.ids where place >> 2 = messaging.place_of(${id})) as taken`
-  if (row === undefined) throw new Error('the query always returns a row')
-  return row
-}
