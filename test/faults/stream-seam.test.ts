@@ -1,10 +1,12 @@
 /**
- * The seam between a stream's history and its live events, under load, while everything between sender and receiver fails.
- * The test compares accepted ids with delivered ids: all are delivered, in order, and none twice. It sends direct messages
- * and posts, and each agent has two clients. `npx pnpm test` runs a short form, `npx pnpm test:faults` the long form.
- * Source: spec 9.3, 9.7.
+ * The seam between a stream's history and its live events, under load, while everything between sender and receiver fails:
+ * processes, engines, and the network between them. The test compares accepted ids with delivered ids: all are delivered, in
+ * order, and none twice. It sends direct messages and posts, and each agent has two clients. Every call gets the right answer
+ * or 503 in time, and in the end the books agree. `npx pnpm test` runs a short form, `npx pnpm test:faults` the long form.
+ * Source: spec 3.17, 9.3, 9.7; ADR 21.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent } from '../support/client/agent.ts'
 import { got } from '../support/client/answers.ts'
@@ -12,8 +14,10 @@ import { newBoard, subscribe } from '../support/client/boards.ts'
 import { type Follower, startFollower, untilCaughtUp } from '../support/client/follower.ts'
 import { untilAnswered } from '../support/client/retrying.ts'
 import { eventually } from '../support/eventually.ts'
-import { startTcpProxy, type TcpProxy } from '../support/stand-ins/tcp-proxy.ts'
+import { findWrongBooks, untilResolved } from '../support/system/books.ts'
 import { type Harness, startHarness } from '../support/system/harness.ts'
+import type { Link } from './proxy/link.ts'
+import { type Network, startNetwork, type Where } from './proxy/network.ts'
 
 const IS_LONG = process.env.SVC_FAULTS === 'long'
 const ROUNDS = IS_LONG ? 10 : 1
@@ -24,10 +28,15 @@ const SENT_AFTER = IS_LONG ? 60 : 15
 const PAUSE_MS = IS_LONG ? 0 : 40
 const READERS = 3
 const CAUGHT_UP_MS = 30_000
+/** A call is answered within 5 s (spec 3.17). The rest of the time is for a busy machine, as in the short form. */
+const ANSWER_LIMIT_MS = IS_LONG ? 6_500 : 10_000
+/** How long a fault of the network lasts. */
+const HELD_MS = IS_LONG ? 6_000 : 1_500
+const REPLICAS = { boards: 1, budget: 1, webhook: 1 }
 const ROUND_LIMIT_MS = 120_000
 
 let h: Harness
-let database: TcpProxy
+let network: Network
 let senders: Agent[]
 let readers: Agent[]
 let board: string
@@ -36,13 +45,9 @@ let followers: Follower[]
 const accepted = new Map<string, Set<string>>()
 
 beforeAll(async () => {
-  database = await startTcpProxy()
+  network = await startNetwork(REPLICAS)
   const units = { SVC_DAILY_FREE_UNITS: '10000000', SVC_DAILY_HARD_LIMIT: '10000000', SVC_DAILY_INTRODUCTIONS: '1000' }
-  h = await startHarness({
-    replicas: { identity: 1, boards: 1, budget: 1, webhook: 1 },
-    env: units,
-    databaseUrl: (url) => database.through(url),
-  })
+  h = await startHarness({ ...network.options, replicas: REPLICAS, env: units })
   senders = await h.agents(2)
   readers = await h.agents(READERS)
   const [owner] = senders
@@ -61,25 +66,29 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all(followers?.map((follower) => follower.stop()) ?? [])
   await h?.[Symbol.asyncDispose]()
-  await database?.[Symbol.asyncDispose]()
+  await network?.[Symbol.asyncDispose]()
 })
 
 /** Sends until stopped. Retries each message until it is answered. Every third message is a post. */
 function startLoad() {
   let stopped = false
   let sent = 0
+  let slowestMs = 0
   const urls = h.system.urls
   const loops = senders.flatMap((sender, index) =>
     readers.map(async (reader, at) => {
       for (let count = 0; !stopped; count += 1) {
         const isPost = count % 3 === 2
         const envelope = sender.envelope(isPost ? `board:${board}` : reader, 'x'.repeat((count * 97) % 3_000))
-        const answer = await untilAnswered(() => {
+        const answer = await untilAnswered(async () => {
           const url = urls[(index + at + count) % urls.length] ?? ''
+          const begun = performance.now()
           // a stopped gateway counts as one that does not answer
-          return sender
+          const latest = await sender
             .post('/v2/messages', envelope, { url })
             .catch(() => ({ status: 503, headers: new Headers(), text: '', body: {} }))
+          slowestMs = Math.max(slowestMs, performance.now() - begun)
+          return latest
         })
         if (answer.status !== 200 && answer.status !== 202) throw new Error(`${answer.status} ${answer.text}`)
         for (const one of isPost ? readers : [reader]) accepted.get(one.id)?.add(envelope.id)
@@ -102,6 +111,7 @@ function startLoad() {
     async stop() {
       stopped = true
       await done
+      expect(slowestMs).toBeLessThan(ANSWER_LIMIT_MS)
     },
   }
 }
@@ -149,32 +159,129 @@ async function killAndStart(...names: string[]): Promise<void> {
   await Promise.all(names.map((name) => h.system.start(name)))
 }
 
-const FAULTS: Record<string, () => Promise<void>> = {
-  'kill -9 of both stream processes': () => killAndStart('stream-1', 'stream-2'),
-  'kill -9 of both messaging processes': () => killAndStart('messaging-1', 'messaging-2'),
-  'kill -9 of a gateway': () => killAndStart('gateway-1'),
-  'the data of NATS deleted': async () => {
-    await h.system.nats.kill()
-    await h.system.nats.restart({ wipe: true })
-  },
-  'Postgres gone and back': async () => {
-    await database.cut()
-    await new Promise((resolve) => setTimeout(resolve, 1_500))
-    await database.mend()
-  },
-  'SIGTERM of a stream process': async () => {
-    expect((await h.system.processes.get('stream-2')?.stop())?.code).toBe(0)
-    await h.system.start('stream-2')
-  },
+type Act = (links: readonly Link[]) => unknown
+
+/** Resets every connection, but accepts new ones. */
+const reset: Act = (links) => links.forEach((link) => void link.reset())
+/** Closes connections and refuses new ones. */
+const cut: Act = (links) => Promise.all(links.map((link) => link.cut()))
+/** Stops all bytes, and closes nothing. */
+const hold: Act = (links) => links.forEach((link) => void link.hold())
+/** Stops the bytes of the connections that are open now. New connections work. */
+const holdOpen: Act = (links) => {
+  for (const link of links) for (const connection of link.connections) connection.hold()
 }
 
+/** A fault of the network. It is mended afterwards, but the system must notice half-open connections itself. */
+function networkFault(where: Where, act: Act): () => Promise<void> {
+  return async () => {
+    await act(network.links(where))
+    await sleep(HELD_MS)
+    if (act !== holdOpen) await network.heal()
+  }
+}
+
+interface Fault {
+  readonly name: string
+  readonly inject: () => Promise<void>
+  /** The short form leaves out a fault of the same kind as another. */
+  readonly onlyLong?: true
+}
+
+const FAULTS: readonly Fault[] = [
+  { name: 'nothing at all', inject: async () => {}, onlyLong: true },
+  { name: 'kill -9 of a stream process', inject: () => killAndStart('stream-1'), onlyLong: true },
+  { name: 'kill -9 of both stream processes', inject: () => killAndStart('stream-1', 'stream-2') },
+  { name: 'kill -9 of a messaging process', inject: () => killAndStart('messaging-1'), onlyLong: true },
+  { name: 'kill -9 of both messaging processes', inject: () => killAndStart('messaging-1', 'messaging-2') },
+  { name: 'kill -9 of a gateway', inject: () => killAndStart('gateway-1') },
+  {
+    name: 'NATS killed and started again',
+    async inject() {
+      await h.system.nats.kill()
+      await h.system.nats.restart()
+    },
+    onlyLong: true,
+  },
+  {
+    name: 'the data of NATS deleted',
+    async inject() {
+      await h.system.nats.kill()
+      await h.system.nats.restart({ wipe: true })
+    },
+  },
+  { name: 'Postgres gone and back', inject: networkFault({ to: 'postgres' }, cut) },
+  {
+    name: 'SIGTERM of a stream process',
+    async inject() {
+      expect((await h.system.processes.get('stream-2')?.stop())?.code).toBe(0)
+      await h.system.start('stream-2')
+    },
+  },
+  {
+    name: 'the connections of messaging to Postgres reset',
+    inject: networkFault({ of: 'messaging', to: 'postgres' }, reset),
+    onlyLong: true,
+  },
+  {
+    name: 'the connections of identity to Postgres half open for ever',
+    inject: networkFault({ of: 'identity', to: 'postgres' }, holdOpen),
+  },
+  {
+    name: 'Postgres out of reach of one messaging process',
+    inject: networkFault({ of: 'messaging-1', to: 'postgres' }, hold),
+    onlyLong: true,
+  },
+  { name: 'Postgres refusing budget', inject: networkFault({ of: 'budget', to: 'postgres' }, cut), onlyLong: true },
+  { name: 'every connection to NATS reset', inject: networkFault({ to: 'nats' }, reset), onlyLong: true },
+  {
+    name: 'one identity process half open to NATS for ever',
+    inject: networkFault({ of: 'identity-1', to: 'nats' }, holdOpen),
+  },
+  {
+    name: 'messaging half open to NATS for ever',
+    inject: networkFault({ of: 'messaging', to: 'nats' }, holdOpen),
+    onlyLong: true,
+  },
+  {
+    name: 'messages from one messaging process not reaching NATS',
+    inject: networkFault({ of: 'messaging-2', to: 'nats' }, (links) => {
+      for (const link of links) link.hold('to-server')
+    }),
+    onlyLong: true,
+  },
+  {
+    name: 'one gateway cut off from NATS',
+    inject: networkFault({ of: 'gateway-1', to: 'nats' }, hold),
+    onlyLong: true,
+  },
+  { name: 'one messaging process cut off from everything', inject: networkFault({ of: 'messaging-1' }, hold) },
+  {
+    name: 'streams half open for ever',
+    inject: networkFault({ of: 'stream', to: 'stream' }, holdOpen),
+    onlyLong: true,
+  },
+  {
+    name: 'a slow network',
+    inject: networkFault({}, (links) => {
+      for (const link of links) link.delay(150)
+    }),
+    onlyLong: true,
+  },
+]
+
 describe('no event is lost, repeated or out of order', () => {
-  test.each(Object.keys(FAULTS))('under load, with %s', { timeout: ROUND_LIMIT_MS * ROUNDS }, async (name) => {
+  const faults = FAULTS.filter(({ onlyLong }) => IS_LONG || !onlyLong)
+  test.each(faults)('under load, with $name', { timeout: ROUND_LIMIT_MS * ROUNDS }, async ({ name, inject }) => {
     const load = startLoad()
-    for (let round = 0; round < ROUNDS; round += 1) {
-      await load.more(SENT_BEFORE)
-      await FAULTS[name]?.()
-      await load.more(SENT_AFTER)
+    try {
+      for (let round = 0; round < ROUNDS; round += 1) {
+        await load.more(SENT_BEFORE)
+        await inject()
+        await load.more(SENT_AFTER)
+      }
+    } finally {
+      await network.heal()
     }
     await load.stop()
     await checkHistory(followers)
@@ -195,4 +302,14 @@ describe('no event is lost, repeated or out of order', () => {
     await checkHistory([...followers, slow])
     await slow.stop()
   })
+})
+
+test('ADR 21: in the end every unit that was paid has an effect', { timeout: 40_000 }, async () => {
+  const admin = postgres(h.system.database.adminUrl, { max: 1, onnotice: () => {} })
+  try {
+    await untilResolved(admin)
+    expect(await findWrongBooks(admin)).toEqual([])
+  } finally {
+    await admin.end()
+  }
 })

@@ -38,7 +38,7 @@ interface CommandLine<O extends Options> {
   readonly names?: Described & { readonly of: readonly string[]; readonly several?: boolean }
 }
 
-export interface Parsed<O extends Options> {
+interface Parsed<O extends Options> {
   readonly values: { readonly [Name in keyof O]: ValueOf<O[Name]> }
   readonly names: readonly string[]
 }
@@ -53,7 +53,7 @@ export function readCommandLine<const O extends Options>(line: CommandLine<O>): 
 }
 
 /** @throws CommanderError after `--help`, with exit code 0, and for an invalid command line. */
-export function parseWith<O extends Options>(
+function parseWith<O extends Options>(
   command: Command,
   { options }: CommandLine<O>,
   args: readonly string[],
@@ -65,7 +65,7 @@ export function parseWith<O extends Options>(
   return { values: Object.fromEntries(kept) as Parsed<O>['values'], names: command.args }
 }
 
-export function commandOf<O extends Options>({ command: name, does, options, names }: CommandLine<O>): Command {
+function commandOf<O extends Options>({ command: name, does, options, names }: CommandLine<O>): Command {
   const command = new Command(name).description(does).showHelpAfterError(`(${name} --help lists the options)`)
   for (const [option, described] of Object.entries(options)) command.addOption(optionOf(option, described))
   if (names === undefined) return command.allowExcessArguments(false)
