@@ -10,7 +10,6 @@ import type { Agent, HttpAnswer } from '../support/client/agent.ts'
 import { got, outcomeOf, spendingOf } from '../support/client/answers.ts'
 import { idsOf, readList } from '../support/client/pages.ts'
 import { untilAnswered } from '../support/client/retrying.ts'
-import { eventually } from '../support/eventually.ts'
 import { type Harness, startHarness } from '../support/system/harness.ts'
 import { type Operator, startOperator } from '../support/system/operator.ts'
 import { ONE_OF_EACH } from '../support/system/system.ts'
@@ -182,53 +181,4 @@ describe('spec 12.3; ADR 21: a message whose cost the gateway has reserved ahead
   })
 })
 
-describe('any process can be killed at any moment', () => {
-  const SENDERS = 12
-  const EACH = 15
-
-  test('messaging and budget, repeatedly, under load', { timeout: 180_000 }, async () => {
-    const [busy] = await h.agents(1)
-    await operator.grant(busy.id, 1, `busy-${busy.id}`)
-    await got(busy.patch('/v2/me', { inbox_policy: 'open' }))
-    const senders = await Promise.all(Array.from({ length: SENDERS }, payer))
-    const names = ['messaging-1', 'messaging-2', 'budget-1', 'budget-2']
-    await Promise.all(['messaging-2', 'budget-2'].map((name) => h.system.start(name)))
-
-    let answered = 0
-    const sent = senders.map(async (sender) => {
-      const ids: string[] = []
-      for (let at = 0; at < EACH; at += 1) {
-        const envelope = sender.envelope(busy, at)
-        await got(untilAnswered(() => sender.post('/v2/messages', envelope)))
-        ids.push(envelope.id)
-        answered += 1
-      }
-      return ids
-    })
-    const done = Promise.all(sent)
-    for (const [at, name] of names.entries()) {
-      await eventually(() => answered > (at + 1) * SENDERS * 2, { what: 'progress' })
-      await h.system.kill(name)
-      await h.system.start(name)
-    }
-    outcomes.push({
-      name: 'load',
-      done,
-      async check() {
-        const ids = (await done).flat()
-        expect(idsOf(await readList(busy, '/v2/inbox?limit=100')).toSorted()).toEqual(ids.toSorted())
-        const cursors: number[] = []
-        for (let after = 0; after < ids.length; ) {
-          const { body } = await got(busy.get(`/v2/events?limit=100&after=${after}`))
-          cursors.push(...body.events.map(({ cursor }: { cursor: number }) => cursor))
-          after = body.next_cursor
-        }
-        expect(cursors).toEqual(ids.map((_, at) => at + 1))
-        for (const sender of senders) await expectPaid(sender, EACH, 1)
-      },
-    })
-    await done
-  })
-})
-
-describeTheEnd(outcomes, () => admin, 25)
+describeTheEnd(outcomes, () => admin, 24)

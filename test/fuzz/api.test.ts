@@ -9,6 +9,7 @@ import { got, outcomeOf } from '../support/client/answers.ts'
 import { untilAnswered } from '../support/client/retrying.ts'
 import { ApiDescription, type OpenApi } from '../support/description/api-description.ts'
 import { eventually } from '../support/eventually.ts'
+import { startHarness } from '../support/system/harness.ts'
 import { runsOf, TIMEOUT_MS } from './plan.ts'
 import { type Plan, rightPlans, sendPlan, strangePlans, wrongPlans } from './requests.ts'
 import { type Scene, startScene } from './scene.ts'
@@ -38,7 +39,15 @@ const REACHED = [
 let scene: Scene
 let api: ApiDescription
 beforeAll(async () => {
-  scene = await startScene()
+  scene = await startScene(
+    await startHarness({
+      env: {
+        SVC_DAILY_FREE_UNITS: '1000000',
+        SVC_DAILY_HARD_LIMIT: '1000000',
+        SVC_DAILY_INTRODUCTIONS: '1000000',
+      },
+    }),
+  )
   api = new ApiDescription((await call(scene.h.place, 'GET', '/openapi.json')).body as OpenApi)
 })
 afterAll(() => scene?.[Symbol.asyncDispose]())

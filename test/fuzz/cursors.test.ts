@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../support/client/agent.ts'
 import { got, outcomeOf } from '../support/client/answers.ts'
+import { shareHarness } from '../support/system/harness.ts'
 import { brokenBytes } from './broken.ts'
 import { runsOf, TIMEOUT_MS } from './plan.ts'
 import { type Scene, startScene } from './scene.ts'
@@ -19,7 +20,7 @@ interface Issued {
 let scene: Scene
 let issued: Issued[]
 beforeAll(async () => {
-  scene = await startScene()
+  scene = await startScene(await shareHarness('roomy'))
   const { alice, bob, publicBoard, privateBoard } = scene
   for (const agent of [alice, bob]) {
     for (let sent = 0; sent < 3; sent += 1) {

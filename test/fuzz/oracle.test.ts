@@ -7,12 +7,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Agent, call, type HttpAnswer } from '../support/client/agent.ts'
 import { got } from '../support/client/answers.ts'
 import { ABSENT_BOARD_ID, ABSENT_MESSAGE_ID } from '../support/description/operations.ts'
+import { shareHarness } from '../support/system/harness.ts'
 import { type Scene, startScene } from './scene.ts'
 
 let scene: Scene
 let banned: Agent
 beforeAll(async () => {
-  scene = await startScene()
+  scene = await startScene(await shareHarness('roomy'))
   const { h, alice, publicBoard, privateBoard } = scene
   ;[banned] = await h.agents(1)
   for (const board of [publicBoard, privateBoard]) {

@@ -3,10 +3,10 @@ import postgres from 'postgres'
 import type { Agent } from '../support/client/agent.ts'
 import { got } from '../support/client/answers.ts'
 import { untilResolved } from '../support/system/books.ts'
-import { type Harness, startHarness } from '../support/system/harness.ts'
+import type { SharedHarness } from '../support/system/harness.ts'
 
 export interface Scene extends AsyncDisposable {
-  readonly h: Harness
+  readonly h: SharedHarness
   /** Two agents that know each other, a stranger, and a revoked agent. */
   readonly alice: Agent
   readonly bob: Agent
@@ -20,7 +20,7 @@ export interface Scene extends AsyncDisposable {
   readonly publicPost: string
   readonly privatePost: string
   readonly hiddenPost: string
-  /** A hash of everything in the stores, except nonces, challenges and the records of charges. */
+  /** A hash of everything in the stores, except nonces, challenges and the records of charges. Only of a system of its own. */
   digest(): Promise<string>
 }
 
@@ -53,14 +53,8 @@ const SETTLED_LATER: Record<string, string> = {
 }
 const NOTHING_BUT_ZEROS = 'where used_units <> 0 or credit_balance <> 0 or used_introductions <> 0'
 
-export async function startScene(): Promise<Scene> {
-  const h = await startHarness({
-    env: {
-      SVC_DAILY_FREE_UNITS: '1000000',
-      SVC_DAILY_HARD_LIMIT: '1000000',
-      SVC_DAILY_INTRODUCTIONS: '1000000',
-    },
-  })
+/** @param h whose agents have units for everything. It is disposed with the scene. */
+export async function startScene(h: SharedHarness): Promise<Scene> {
   const admin = postgres(h.system.database.adminUrl, { max: 2, onnotice: () => {} })
   const [alice, bob, stranger, revoked] = await h.agents(4)
   for (const agent of [alice, bob, stranger])

@@ -4,17 +4,14 @@ import type { Agent } from '../support/client/agent.ts'
 import { got, outcomeOf } from '../support/client/answers.ts'
 import { exchange } from '../support/client/raw-http.ts'
 import { draft, type HeaderLines, headersOf } from '../support/client/signed-request.ts'
-import { type Harness, startHarness } from '../support/system/harness.ts'
+import { type SharedHarness, shareHarness } from '../support/system/harness.ts'
 
 const TARGET = '/v2/messages'
 const FROM_BROWSER = { origin: 'https://app.example', 'access-control-request-method': 'POST' }
 
-let h: Harness
+let h: SharedHarness
 beforeAll(async () => {
-  h = await startHarness({
-    replicas: { gateway: 1, identity: 1, messaging: 1, boards: 1, budget: 1, stream: 1, webhook: 1 },
-    env: { SVC_CORS_ORIGINS: '*' },
-  })
+  h = await shareHarness('usual')
 })
 afterAll(() => h?.[Symbol.asyncDispose]())
 

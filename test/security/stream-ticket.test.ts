@@ -6,18 +6,14 @@ import { createLogger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent } from '../support/client/agent.ts'
-import { type Harness, startHarness } from '../support/system/harness.ts'
+import { type SharedHarness, shareHarness } from '../support/system/harness.ts'
 
-let h: Harness
+let h: SharedHarness
 let open: (agent: Agent) => Promise<StreamPlace>
 const stack = new AsyncDisposableStack()
 
 beforeAll(async () => {
-  h = stack.use(
-    await startHarness({
-      replicas: { gateway: 1, identity: 1, messaging: 1, boards: 1, budget: 1, stream: 1, webhook: 1 },
-    }),
-  )
+  h = stack.use(await shareHarness('usual'))
   const logger = createLogger('test', 'silent')
   const nats = stack.adopt(
     await connectNats({ url: h.system.nats.urlFor('gateway'), name: 'test', logger }),

@@ -116,61 +116,6 @@ describe('spec 9.3: fifty senders to one agent, while it reads', () => {
   }
 })
 
-describe('spec 7.7: thirty requests are accepted while they arrive', () => {
-  test('each is promoted once, and the cursors stay contiguous', async () => {
-    const [busy] = await h.agents(1)
-    const strangers = await h.agents(30)
-    const sent = await Promise.all(
-      strangers.map(async (stranger) => {
-        const { msg_id } = (await got(stranger.send(busy))).body
-        await got(busy.put(`/v2/contacts/${stranger.id}`, { state: 'accepted' }))
-        return msg_id as string
-      }),
-    )
-    expect(idsOf(await readList(busy, '/v2/inbox')).toSorted()).toEqual(sent.toSorted())
-    expect(await readList(busy, '/v2/inbox?lane=requests')).toEqual([])
-    const events: Event[] = (await got(busy.get('/v2/events?limit=100'))).body.events
-    expect(events.map(({ cursor }) => cursor)).toEqual(Array.from({ length: 60 }, (_, at) => at + 1))
-    for (const kind of ['requests', 'inbox']) {
-      const ids = idsOf(events.filter((event) => event.kind === kind).map(({ message }) => message))
-      expect(ids.toSorted()).toEqual(sent.toSorted())
-    }
-  })
-
-  test('spec 7.6: an agent that changes its contacts does not block others meanwhile', async () => {
-    const [busy] = await h.agents(1)
-    await got(busy.patch('/v2/me', { inbox_policy: 'open' }))
-    const others = await h.agents(20)
-    const sent = new AbortController()
-    const changing = others.map(async (other) => {
-      while (!sent.signal.aborted) {
-        for (const state of ['blocked', 'none']) await got(busy.put(`/v2/contacts/${other.id}`, { state }))
-      }
-    })
-    const sending = (await h.agents(20)).map(async (stranger) => {
-      const answers: HttpAnswer[] = []
-      for (let at = 0; at < 5; at += 1) answers.push(await stranger.send(busy, at))
-      return answers
-    })
-    const answers = await Promise.all(sending).finally(() => sent.abort())
-    await Promise.all(changing)
-    expect(countOutcomes(answers.flat())).toEqual({ 202: 100 })
-  })
-
-  test('accepting while the request arrives: whichever comes first, the message ends in the inbox', async () => {
-    for (let round = 0; round < 10; round += 1) {
-      const [alice, bob] = await h.agents(2)
-      const [sent] = await Promise.all([
-        got(alice.send(bob)),
-        got(bob.put(`/v2/contacts/${alice.id}`, { state: 'accepted' })),
-      ])
-      const inbox = idsOf(await readList(bob, '/v2/inbox'))
-      const requests = idsOf(await readList(bob, '/v2/inbox?lane=requests'))
-      expect([inbox, requests]).toEqual([[sent.body.msg_id], []])
-    }
-  })
-})
-
 describe('spec 7.6: once the answer is there, no more messages get in', () => {
   const MAX_ATTEMPTS = 5
   let admin: postgres.Sql

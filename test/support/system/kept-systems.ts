@@ -4,7 +4,8 @@ import type { SharedKind, SystemFacts } from './shared-system.ts'
 import { type SystemOptions, startUnwatched, type TestSystem } from './system.ts'
 
 const OPTIONS: Record<SharedKind, SystemOptions> = {
-  usual: {},
+  // Pages of any origin may use it. That changes no answer to a client that is no browser.
+  usual: { env: { SVC_CORS_ORIGINS: '*' } },
   roomy: {
     env: { SVC_DAILY_FREE_UNITS: '100000', SVC_DAILY_HARD_LIMIT: '100000', SVC_DAILY_INTRODUCTIONS: '1000' },
   },
