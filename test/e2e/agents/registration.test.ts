@@ -8,7 +8,6 @@ import { type SharedHarness, shareHarness } from '../../support/system/harness.t
 
 /** Difficulty of the systems that tests start. */
 const DIFFICULTY = 4
-const _CHALLENGE_SECONDS = 300
 
 let h: SharedHarness
 let made = 0
@@ -38,10 +37,6 @@ async function prepare(agent: Agent, changes: Partial<Registration> = {}): Promi
 function register(agent: Agent, registration: Registration, changes: Partial<Draft> = {}): Promise<HttpAnswer> {
   const body = JSON.stringify(registration)
   return send(draft(agent, { method: 'POST', target: '/v2/agents/register', body, ...changes }))
-}
-
-function _askForChallenge(pubkey: string, place = h.place): Promise<HttpAnswer> {
-  return call(place, 'POST', '/v2/challenges', { body: { pubkey } })
 }
 
 function expectRegistered(answer: HttpAnswer, agent: Agent): void {
