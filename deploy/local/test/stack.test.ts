@@ -11,6 +11,7 @@ import { Agent } from '../../../test/support/client/agent.ts'
 import { createTestDatabase } from '../../../test/support/engines/database.ts'
 import { findTestRun, takePorts } from '../../../test/support/engines/engines.ts'
 import { eventually } from '../../../test/support/eventually.ts'
+import { STORES } from '../src/topology.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const START_LIMIT_MS = 100_000
@@ -173,7 +174,8 @@ describe('the stack starts, survives, and stops', {
   })
 
   test('a second Ctrl-C does not wait', async () => {
-    const launcher = await launchUntilUp()
+    await using database = await createTestDatabase(STORES)
+    const launcher = await launchUntilUp({ SVC_DATABASE_URL: database.adminUrl })
     process.kill(pidOf('messaging-1'), 'SIGSTOP') // so that its drain never ends
     launcher.child.kill('SIGINT')
     await eventually(() => launcher.output().includes('again to stop at once'))
@@ -183,7 +185,8 @@ describe('the stack starts, survives, and stops', {
   })
 
   test('nats dies: everything ends, with the reason', async () => {
-    await endsWithReason(await launchUntilUp(), 'nats')
+    await using database = await createTestDatabase(STORES)
+    await endsWithReason(await launchUntilUp({ SVC_DATABASE_URL: database.adminUrl }), 'nats')
   })
 
   /** Kills an engine. The launcher must name it, exit with 1 and leave no process. */
@@ -258,7 +261,8 @@ describe('if something prevents a start, one clear sentence says so, and nothing
   })
 
   test('an invalid setting of a service', async () => {
-    const launcher = launch({ SVC_POW_DIFFICULTY: 'hard' })
+    await using database = await createTestDatabase(STORES)
+    const launcher = launch({ SVC_DATABASE_URL: database.adminUrl, SVC_POW_DIFFICULTY: 'hard' })
     expect(await launcher.ended).toBe(1)
     expect(launcher.output()).toMatch(/does not start: configuration: SVC_POW_DIFFICULTY must be a whole number/)
     expect(processes()).toEqual([])

@@ -155,22 +155,20 @@ describe.runIf(online)('installed with only npm', { timeout: 600_000 }, () => {
     expect(stdout).toBe('hello\nprocessed\n')
   })
 
-  test.each(['22', '24'])('the SDK and the first exchange of the README work under Node %s', async (major) => {
-    const node = await findNode(major)
-    expect((await run(node, ['--version'])).stdout).toMatch(new RegExp(`^v${major}\\.`))
+  // Node 24 runs the SDK above, and svc in the test of npx below.
+  test('the SDK and the first exchange of the README work under the oldest Node', async () => {
+    const node = await findNode('22')
+    expect((await run(node, ['--version'])).stdout).toMatch(/^v22\./)
     expect((await run(node, [writeProgram(home), system.urls[0] ?? ''])).stdout).toBe('hello\nprocessed\n')
-    const place = join(folder.path, `exchange-${major}`)
+    const place = join(folder.path, 'exchange')
     mkdirSync(place)
-    // As npx would find it: the shebang looks for node on the PATH. No name occurs twice.
+    // As npx would find it: the shebang looks for node on the PATH.
     const env = {
       PATH: [dirname(node), join(home, 'node_modules/.bin'), process.env.PATH].join(':'),
       SVC_CONFIG_DIR: place,
       SVC_URL: system.urls[0],
     }
-    const exchange = blockOf('README.md', 'Two agents in two minutes', 'bash').replaceAll(
-      /\b(alice|bob)\b/g,
-      `$1-${major}`,
-    )
+    const exchange = blockOf('README.md', 'Two agents in two minutes', 'bash').replaceAll(/\b(alice|bob)\b/g, '$1-22')
     const script = `npx() { shift 2; svc "$@"; }\n${exchange}`
     const { stdout } = await run('bash', ['--norc', '-e', '-c', script], { env, cwd: place })
     expect(stdout).toMatch(/\[sealed, signature verified\]\n {4}\| for bob-\d+ alone\nunits used/)
