@@ -2,45 +2,19 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { Agent, call, type HttpAnswer } from '../../support/client/agent.ts'
 import { expectStamped } from '../../support/client/expect-answer.ts'
-import { ApiDescription, type OpenApi, type Json as Schema } from '../../support/description/api-description.ts'
+import { ApiDescription, type DescribedOperation, type OpenApi } from '../../support/description/api-description.ts'
 import { expectedManifest } from '../../support/description/manifest.ts'
 import { OPERATIONS, type SpecOperation } from '../../support/description/operations.ts'
-import { type Harness, startHarness } from '../../support/system/harness.ts'
-import { ONE_OF_EACH } from '../../support/system/system.ts'
+import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
 
-// All values differ from the defaults, so that the test notices a hard-coded number.
-const CONFIGURED = {
-  SVC_POW_DIFFICULTY: '3',
-  SVC_RETENTION_DAYS: '11.5',
-  SVC_DAILY_FREE_UNITS: '40',
-  SVC_DAILY_HARD_LIMIT: '400',
-  SVC_DAILY_INTRODUCTIONS: '4',
-  SVC_STREAM_MAX_SECONDS: '99',
-  SVC_STREAMS_PER_PROCESS: '77',
-}
-
-interface Described {
-  readonly operationId: string
-  readonly security: readonly Record<string, unknown>[]
-  readonly parameters: readonly Schema[]
-  readonly requestBody?: { readonly required: boolean; readonly content: Content }
-  readonly responses: Readonly<
-    Record<
-      string,
-      { readonly description: string; readonly headers: Readonly<Record<string, unknown>>; readonly content: Content }
-    >
-  >
-}
-type Content = Readonly<Record<string, { readonly schema: Schema }>>
-
-let h: Harness
+let h: SharedHarness
 let manifest: HttpAnswer
 let openapi: HttpAnswer
 let api: ApiDescription
 let alice: Agent
 
 beforeAll(async () => {
-  h = await startHarness({ replicas: { ...ONE_OF_EACH, gateway: 2 }, env: CONFIGURED })
+  h = await shareHarness('roomy')
   manifest = await call(h.place, 'GET', '/.well-known/agent.json')
   openapi = await call(h.place, 'GET', '/openapi.json')
   api = new ApiDescription(openapi.body as OpenApi)
@@ -54,15 +28,8 @@ describe('spec 5.1: the discovery manifest', () => {
     expect(manifest.body).toEqual(
       expectedManifest({
         authority: h.system.authority,
-        difficulty: 3,
-        retentionDays: 12, // whole days, rounded up (spec 6.8)
-        limits: {
-          streams_per_process: 77,
-          stream_seconds: 99,
-          daily_free_units: 40,
-          daily_hard_limit: 400,
-          daily_introductions: 4,
-        },
+        difficulty: 4,
+        limits: { daily_free_units: 100_000, daily_hard_limit: 100_000, daily_introductions: 1_000 },
       }),
     )
   })
@@ -100,7 +67,7 @@ describe('spec 5.1: the discovery manifest', () => {
 describe('spec 1.4: the OpenAPI description', () => {
   const lower = ({ method, path }: SpecOperation): [string, string] => [path, method.toLowerCase()]
 
-  function describedOf(operation: SpecOperation): Described {
+  function describedOf(operation: SpecOperation): DescribedOperation {
     const [path, method] = lower(operation)
     const described = openapi.body.paths[path]?.[method]
     if (described === undefined) throw new Error(`${operation.method} ${path} is not described`)
@@ -196,109 +163,5 @@ describe('spec 1.4: the OpenAPI description', () => {
       503: 'unavailable',
     }
     return codes[status] ?? ''
-  }
-
-  // Every body is closed: it has these members and no others (spec 2.7).
-  const REQUEST: Record<string, { all: string[]; required: string[] }> = {
-    'POST /v2/challenges': same('pubkey'),
-    'POST /v2/agents/register': same('name', 'pubkey', 'challenge', 'nonce'),
-    'PATCH /v2/me': { all: ['inbox_policy', 'discoverable'], required: [] },
-    'POST /v2/me/revoke': same('confirm_agent_id'),
-    'PUT /v2/contacts/{agent}': same('state'),
-    'POST /v2/boards': { all: ['title', 'description', 'visibility', 'posting'], required: ['title', 'visibility'] },
-    'PUT /v2/boards/{board}/members/{agent}': same('role'),
-  }
-  const ANSWER: Record<string, string[]> = {
-    'GET /v2/health': ['status', 'service', 'version'],
-    'POST /v2/challenges': ['challenge', 'difficulty', 'expires_at', 'algorithm'],
-    'POST /v2/agents/register': ['agent_id', 'address'],
-    'GET /v2/agents': ['agents', 'next_cursor'],
-    'GET /v2/agents/{name}': ['agent_id', 'name', 'pubkey', 'created_at', 'revoked'],
-    'GET /v2/me': ['agent', 'address', 'inbox_policy', 'discoverable'],
-    'PATCH /v2/me': ['agent', 'address', 'inbox_policy', 'discoverable'],
-    'POST /v2/me/revoke': ['status'],
-    'GET /v2/budget': [
-      'daily_free_units',
-      'daily_hard_limit',
-      'used_units',
-      'credit_balance',
-      'used_introductions',
-      'daily_introduction_limit',
-      'resets_at',
-      'vote_bonus',
-    ],
-    'GET /v2/contacts': ['contacts', 'next_cursor'],
-    'PUT /v2/contacts/{agent}': ['state'],
-    'POST /v2/boards': ['id', 'owner', 'title', 'description', 'visibility', 'posting', 'created_at'],
-    'GET /v2/boards': ['boards', 'next_cursor'],
-    'GET /v2/boards/{board}': ['id', 'owner', 'title', 'description', 'visibility', 'posting', 'created_at'],
-    'GET /v2/boards/{board}/members': ['members'],
-    'PUT /v2/boards/{board}/members/{agent}': ['role'],
-    'POST /v2/messages': ['msg_id', 'status', 'lane', 'duplicate', 'sender_authenticated'],
-    'GET /v2/messages/{id}': ['envelope', 'lane', 'created_at', 'expires_at', 'acked', 'upvotes'],
-    'POST /v2/messages/{id}/ack': ['status'],
-    'GET /v2/messages/{id}/receipts': ['msg_id', 'status', 'accepted_at'],
-    'GET /v2/inbox': ['messages', 'next_cursor'],
-    'GET /v2/export': ['messages', 'next_cursor'],
-    'GET /v2/events': ['events', 'next_cursor', 'retention_days'],
-  }
-
-  function same(...names: string[]): { all: string[]; required: string[] } {
-    return { all: names, required: names }
-  }
-
-  function resolved(schema: Schema | undefined): Schema {
-    if (schema === undefined) throw new Error('there is no schema')
-    return api.resolve(schema)
-  }
-
-  function fieldsOf(schema: Schema | undefined): { all: string[]; required: string[]; closed: boolean } {
-    const { properties = {}, required = [], additionalProperties } = resolved(schema)
-    return {
-      all: Object.keys(properties as object).sort(),
-      required: [...(required as string[])].sort(),
-      closed: additionalProperties === false,
-    }
-  }
-
-  test.each(Object.keys(REQUEST))('spec 2.7: the body of %s', (name) => {
-    const operation = operationOf(name)
-    const { all = [], required = [] } = REQUEST[name] ?? {}
-    const schema = describedOf(operation).requestBody?.content['application/json']?.schema
-    expect(fieldsOf(schema)).toEqual({ all: [...all].sort(), required: [...required].sort(), closed: true })
-  })
-
-  test('spec 6.1: signed, or sealed', () => {
-    const schema = resolved(
-      describedOf(operationOf('POST /v2/messages')).requestBody?.content['application/json']?.schema,
-    )
-    const forms = (schema.anyOf as Schema[]).map(fieldsOf)
-    const always = ['id', 'from', 'to', 'type', 'ts']
-    const optional = ['ttl', 'reply_to', 'thread_id']
-    for (const [at, own] of [
-      ['body', 'sig'],
-      ['body_enc', 'ephemeral_pub'],
-    ].entries()) {
-      expect(forms[at]).toEqual({
-        all: [...always, ...own, ...optional].sort(),
-        required: [...always, ...own].sort(),
-        closed: true,
-      })
-    }
-  })
-
-  test.each(Object.keys(ANSWER))('spec 2.7: the answer of %s', (name) => {
-    const operation = operationOf(name)
-    const fields = [...(ANSWER[name] ?? [])].sort()
-    for (const status of operation.success.filter((one) => one < 300)) {
-      const schema = describedOf(operation).responses[status]?.content['application/json']?.schema
-      expect(fieldsOf(schema)).toEqual({ all: fields, required: fields, closed: true })
-    }
-  })
-
-  function operationOf(name: string): SpecOperation {
-    const operation = OPERATIONS.find(({ method, path }) => `${method} ${path}` === name)
-    if (operation === undefined) throw new Error(`there is no operation ${name}`)
-    return operation
   }
 })
