@@ -12,6 +12,7 @@ import type { Agent } from '../support/client/agent.ts'
 import { got } from '../support/client/answers.ts'
 import { newBoard, subscribe } from '../support/client/boards.ts'
 import { type Follower, startFollower, untilCaughtUp } from '../support/client/follower.ts'
+import { readEvents } from '../support/client/pages.ts'
 import { untilAnswered } from '../support/client/retrying.ts'
 import { eventually } from '../support/eventually.ts'
 import { findWrongBooks, untilResolved } from '../support/system/books.ts'
@@ -116,32 +117,13 @@ function startLoad() {
   }
 }
 
-interface Logged {
-  cursor: number
-  message: { envelope: { id: string } }
-}
-
-/** The whole log of an agent, to compare with. */
-async function logOf(agent: Agent): Promise<{ cursor: number; id: string }[]> {
-  const log: { cursor: number; id: string }[] = []
-  for (let after = 0; ; ) {
-    const { body } = await eventually(() => got(agent.get(`/v2/events?limit=100&after=${after}`)), {
-      timeoutMs: 20_000,
-    })
-    const events = body.events as Logged[]
-    if (events.length === 0) return log
-    log.push(...events.map(({ cursor, message }) => ({ cursor, id: message.envelope.id })))
-    after = body.next_cursor
-  }
-}
-
 /**
  * Checks that every accepted id is in the log once, that cursors have no gaps, and that every client got the whole log in
  * order, nothing twice.
  */
 async function checkHistory(all: readonly Follower[]): Promise<void> {
   for (const reader of readers) {
-    const log = await logOf(reader)
+    const log = (await readEvents(reader)).map(({ cursor, message }) => ({ cursor, id: message.envelope.id }))
     expect(log.map(({ cursor }) => cursor)).toEqual(log.map((_, at) => at + 1))
     const ids = new Set(log.map(({ id }) => id))
     expect(ids.size).toBe(log.length)

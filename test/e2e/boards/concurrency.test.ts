@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent } from '../../support/client/agent.ts'
 import { got, outcomeOf } from '../../support/client/answers.ts'
 import { newBoard, putRole, rolesOf, subscribe } from '../../support/client/boards.ts'
+import { readEvents } from '../../support/client/pages.ts'
 import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
 
 let h: SharedHarness
@@ -65,13 +66,8 @@ async function postAround(
 }
 
 async function boardEventsOf(agent: Agent): Promise<string[]> {
-  const ids: string[] = []
-  for (let after = 0; ; ) {
-    const { body } = await got(agent.get(`/v2/events?after=${after}&limit=100`))
-    if (body.next_cursor === after) return ids
-    after = body.next_cursor
-    for (const event of body.events) if (event.kind === 'board') ids.push(event.message.envelope.id)
-  }
+  const events = await readEvents(agent)
+  return events.flatMap(({ kind, message }) => (kind === 'board' ? [message.envelope.id] : []))
 }
 
 const split = (posts: readonly Post[], change: Change) => ({

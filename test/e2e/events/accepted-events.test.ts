@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent } from '../../support/client/agent.ts'
 import { got, outcomeOf } from '../../support/client/answers.ts'
 import { openEventStream } from '../../support/client/event-stream.ts'
+import { type ListedEvent, readEvents } from '../../support/client/pages.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type AcceptedMessage, readAccepted } from '../../support/system/accepted.ts'
 import { type Harness, startHarness } from '../../support/system/harness.ts'
@@ -20,27 +21,11 @@ beforeAll(async () => {
 })
 afterAll(() => h[Symbol.asyncDispose]())
 
-interface Event {
-  cursor: number
-  kind: string
-  message: { lane: string; acked: boolean }
-}
-
-async function eventsOf(agent: Agent): Promise<Event[]> {
-  const events: Event[] = []
-  for (let after = 0; ; ) {
-    const { body } = await got(agent.get(`/v2/events?limit=100&after=${after}`))
-    if (body.events.length === 0) return events
-    events.push(...body.events)
-    after = body.next_cursor
-  }
-}
-
 /** Waits until the stream has all events of all recipients, and nothing else. @returns the content of the stream. */
 async function untilPublished(): Promise<AcceptedMessage[]> {
-  const expected = new Map<string, { subject: string; event: Event }>()
+  const expected = new Map<string, { subject: string; event: ListedEvent }>()
   for (const agent of recipients) {
-    for (const event of await eventsOf(agent)) {
+    for (const event of await readEvents(agent)) {
       expected.set(`${agent.id}:${event.cursor}`, { subject: `accepted.${agent.id}.${event.kind}`, event })
     }
   }
@@ -62,11 +47,11 @@ async function untilPublished(): Promise<AcceptedMessage[]> {
 
 /** The agent and the cursor of an event. */
 function keyOf({ subject, payload }: AcceptedMessage): string {
-  return `${subject.split('.')[1]}:${(JSON.parse(payload) as Event).cursor}`
+  return `${subject.split('.')[1]}:${(JSON.parse(payload) as ListedEvent).cursor}`
 }
 
 /** Leaves out fields that may have changed after publication: the lane of a request, and whether it was acknowledged. */
-function unmoved(event: Event | undefined): unknown {
+function unmoved(event: ListedEvent | undefined): unknown {
   if (event === undefined) return undefined
   const { kind, message } = event
   return { ...event, message: { ...message, lane: kind === 'requests' ? '' : message.lane, acked: false } }

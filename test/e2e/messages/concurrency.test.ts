@@ -5,7 +5,7 @@ import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../../support/client/agent.ts'
 import { countOutcomes, got, outcomeOf, spendingOf } from '../../support/client/answers.ts'
-import { idsOf, type ListedMessage, readList } from '../../support/client/pages.ts'
+import { idsOf, type ListedEvent, readList } from '../../support/client/pages.ts'
 import { untilAnswered } from '../../support/client/retrying.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type Harness, startHarness } from '../../support/system/harness.ts'
@@ -21,18 +21,12 @@ beforeAll(async () => {
 })
 afterAll(() => h[Symbol.asyncDispose]())
 
-interface Event {
-  cursor: number
-  kind: string
-  message: ListedMessage
-}
-
 describe('spec 9.3: fifty senders to one agent, while it reads', () => {
   const SENDERS = 50
   const EACH = 12
   let reader: Agent
   let accepted: string[]
-  let followed: Event[][]
+  let followed: ListedEvent[][]
   let exported: string[]
 
   beforeAll(async () => {
@@ -81,8 +75,8 @@ describe('spec 9.3: fifty senders to one agent, while it reads', () => {
   })
 
   /** Reads from its last cursor repeatedly, until it has everything that was sent before `stopped`. */
-  async function followEvents(agent: Agent, url: string, stopped: AbortSignal): Promise<Event[]> {
-    const seen: Event[] = []
+  async function followEvents(agent: Agent, url: string, stopped: AbortSignal): Promise<ListedEvent[]> {
+    const seen: ListedEvent[] = []
     for (let after = 0; ; ) {
       const last = stopped.aborted
       const query = `limit=100&after=${after}`

@@ -4,6 +4,7 @@ import type { Agent } from '../../support/client/agent.ts'
 import { got, outcomeOf } from '../../support/client/answers.ts'
 import { newBoard, subscribe } from '../../support/client/boards.ts'
 import { openEventStream, type TestStream } from '../../support/client/event-stream.ts'
+import { readEvents } from '../../support/client/pages.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { WebhookReceiver } from '../../support/stand-ins/webhook-receiver.ts'
 import type { Harness } from '../../support/system/harness.ts'
@@ -191,13 +192,7 @@ export async function startRollingLoad(
   }
 
   async function compare({ agent, accepted, delivered }: Reader): Promise<string[]> {
-    const log: { cursor: number; id: string }[] = []
-    for (let after = 0; ; ) {
-      const { body } = await got(agent.get(`/v2/events?limit=100&after=${after}`))
-      if (body.events.length === 0) break
-      for (const { cursor, message } of body.events) log.push({ cursor, id: message.envelope.id })
-      after = body.next_cursor
-    }
+    const log = (await readEvents(agent)).map(({ cursor, message }) => ({ cursor, id: message.envelope.id }))
     const found: string[] = []
     const ids = log.map(({ id }) => id)
     if (ids.length !== accepted.size || ids.some((id) => !accepted.has(id))) {

@@ -1,5 +1,6 @@
 import type { Agent, HttpAnswer } from './agent.ts'
 import { got } from './answers.ts'
+import { untilAnswered } from './retrying.ts'
 
 /** The fields of a Message that tests use. */
 export interface ListedMessage {
@@ -28,6 +29,23 @@ export async function readPages(agent: Agent, path: string): Promise<HttpAnswer[
 export async function readList(agent: Agent, path: string): Promise<ListedMessage[]> {
   const pages = await readPages(agent, path)
   return pages.flatMap(({ body }) => body.messages as ListedMessage[])
+}
+
+export interface ListedEvent {
+  cursor: number
+  kind: string
+  message: ListedMessage
+}
+
+/** The whole log of an agent. Repeats requests that are answered 503. */
+export async function readEvents(agent: Agent): Promise<ListedEvent[]> {
+  const events: ListedEvent[] = []
+  for (let after = 0; ; ) {
+    const { body } = await got(untilAnswered(() => agent.get(`/v2/events?limit=100&after=${after}`)))
+    events.push(...body.events)
+    if (body.next_cursor === after) return events
+    after = body.next_cursor
+  }
 }
 
 function withQuery(path: string, query: string): string {
