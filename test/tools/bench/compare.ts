@@ -7,10 +7,10 @@ import { existsSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import postgres from 'postgres'
 import { type BenchSystem, startBenchSystem, startGenerator } from './bench-system.ts'
-import { type BenchAgent, createBenchAgent, dataOf, registerAgent } from './load/bench-agents.ts'
+import { type BenchAgent, registerMany } from './load/bench-agents.ts'
 import { median, percentile } from './load/http-load.ts'
 import { type Load, loadsOf } from './load/loads.ts'
-import { printRefused, type Round, rateOf, runRound } from './rounds.ts'
+import { loaderOf, printRefused, type Round, rateOf } from './rounds.ts'
 import { storeMessages } from './storage/store-messages.ts'
 
 interface CompareOptions {
@@ -85,25 +85,26 @@ export async function benchCompare(options: CompareOptions): Promise<void> {
   for (const variant of variants) {
     process.stderr.write(`starts ${variant.name}\n`)
     const system = stack.use(await startBenchSystem(variant.settings, variant.root))
-    const agents = Array.from({ length: options.agents }, (_, index) => createBenchAgent(`bench-${index}`))
-    for (const agent of agents) await registerAgent(agent, `http://${system.authority}`, system.authority)
+    const agents = await registerMany(options.agents, system.authority)
     await prepareStored(system, agents, options.stored)
     running.push({ ...variant, system, agents, perSecond: PER_SECOND })
   }
   const generator = stack.adopt(startGenerator(), (child) => void child.kill())
   const measure = ({ system, gateways, agents, perSecond }: Running, load: Load): Promise<Round> =>
-    runRound(generator, system.cpu, {
-      work: { kind: 'messages' },
-      port: system.port,
-      gateways,
-      connections: load.connections,
-      count: Math.ceil((load.perSecond ?? perSecond) * load.seconds),
-      cycle: false,
-      limitMs: load.seconds * 1_000,
-      restMs: load.restMs ?? 0,
-      authority: system.authority,
-      agents: agents.map(dataOf),
-    })
+    loaderOf(
+      generator,
+      system,
+      agents,
+    )(
+      { kind: 'messages' },
+      {
+        gateways,
+        connections: load.connections,
+        count: Math.ceil((load.perSecond ?? perSecond) * load.seconds),
+        seconds: load.seconds,
+        restMs: load.restMs ?? 0,
+      },
+    )
 
   const warmUp = { name: 'warm-up', connections: options.connections, seconds: WARM_UP_SECONDS }
   for (const each of running) {

@@ -1,11 +1,11 @@
 /** Work on one hot agent or board, compared with the same work spread over many agents. */
 import { startBenchSystem, startGenerator } from './bench-system.ts'
 import { measureStream } from './hot-stream.ts'
-import { createBenchAgent, dataOf, registerAgent } from './load/bench-agents.ts'
+import { registerMany } from './load/bench-agents.ts'
 import type { Work } from './load/generator.ts'
 import { median } from './load/http-load.ts'
 import { record } from './record.ts'
-import { printRefused, type Round, rateOf, runRound } from './rounds.ts'
+import { loaderOf, printRefused, type Round, rateOf } from './rounds.ts'
 
 interface HotOptions {
   connections: number
@@ -40,19 +40,10 @@ export async function benchHot({
   await using system = await startBenchSystem()
   await using stack = new AsyncDisposableStack()
   const generator = stack.adopt(startGenerator(), (child) => void child.kill())
-  const agents = Array.from({ length: count }, (_, index) => createBenchAgent(`bench-${index}`))
-  for (const agent of agents) await registerAgent(agent, `http://${system.authority}`, system.authority)
+  const agents = await registerMany(count, system.authority)
+  const load = loaderOf(generator, system, agents)
   const run = (work: Work, requests: number, seconds = secondsPerRound): Promise<Round> =>
-    runRound(generator, system.cpu, {
-      work,
-      port: system.port,
-      connections,
-      count: requests,
-      cycle: false,
-      limitMs: seconds * 1_000,
-      authority: system.authority,
-      agents: agents.map(dataOf),
-    })
+    load(work, { connections, count: requests, seconds })
 
   const messages = 8_000 * secondsPerRound
   const places: Place[] = [

@@ -5,7 +5,7 @@ import { benchFailover } from './failover.ts'
 import { benchHostile } from './hostile/hostile.ts'
 import { benchHot } from './hot.ts'
 import { benchIdleStreams } from './live/idle.ts'
-import { benchLive, benchStreams } from './live/live.ts'
+import { benchStreams } from './live/live.ts'
 import { benchWebhooks } from './live/live-webhooks.ts'
 import { benchOverload } from './overload.ts'
 import { benchPosts } from './posts.ts'
@@ -20,7 +20,6 @@ const BENCHMARKS = [
   'compare',
   'reads',
   'posts',
-  'live',
   'overload',
   'hostile',
   'hot',
@@ -120,7 +119,6 @@ const benchmarks: Record<(typeof BENCHMARKS)[number], () => Promise<unknown>> = 
   compare: () => benchCompare({ ...options, agents, stored, with: variants }),
   reads: () => benchReads({ ...options, few, many, chart }),
   posts: () => benchPosts(options),
-  live: () => benchLive(options),
   overload: () => benchOverload({ ...options, agents, times }),
   hot: () => benchHot({ ...options, agents, record }),
   hostile: () => benchHostile(options),

@@ -5,11 +5,11 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { type BenchSystem, startBenchSystem, startGenerator } from './bench-system.ts'
-import { type BenchAgent, createBenchAgent, dataOf, registerAgent, signedRequest } from './load/bench-agents.ts'
+import { type BenchAgent, dataOf, registerMany, signedRequest } from './load/bench-agents.ts'
 import { median, percentile } from './load/http-load.ts'
 import type { OpenLoadResult } from './load/open-load.ts'
 import type { OverloadOrder } from './load/overload-generator.ts'
-import { type Round, rateOf, runRound } from './rounds.ts'
+import { loaderOf, type Round, rateOf } from './rounds.ts'
 
 interface OverloadOptions {
   connections: number
@@ -52,8 +52,7 @@ interface Recovery {
 export async function benchOverload(options: OverloadOptions): Promise<boolean> {
   await using system = await startBenchSystem()
   using stack = new DisposableStack()
-  const agents = Array.from({ length: options.agents }, (_, index) => createBenchAgent(`bench-${index}`))
-  for (const agent of agents) await registerAgent(agent, `http://${system.authority}`, system.authority)
+  const agents = await registerMany(options.agents, system.authority)
 
   const measure = measureWith(system, agents, options, stack)
   const capacity = await measureCapacity(measure, options)
@@ -86,17 +85,8 @@ function measureWith(
   stack: DisposableStack,
 ): Measure {
   const generator = stack.adopt(startGenerator(), (child) => void child.kill())
-  return (seconds) =>
-    runRound(generator, () => system.cpu(), {
-      work: { kind: 'messages' },
-      port: system.port,
-      connections,
-      count: 12_000 * seconds,
-      cycle: false,
-      limitMs: seconds * 1_000,
-      authority: system.authority,
-      agents: agents.map(dataOf),
-    })
+  const load = loaderOf(generator, system, agents)
+  return (seconds) => load({ kind: 'messages' }, { connections, count: 12_000 * seconds, seconds })
 }
 
 async function measureCapacity(measure: Measure, { rounds, secondsPerRound }: OverloadOptions): Promise<number> {

@@ -1,11 +1,11 @@
 /** The cost of a post to a full board, compared with a direct message, in CPU time of all processes together. */
 
 import { startBenchSystem, startGenerator } from './bench-system.ts'
-import { createBenchAgent, createBoard, dataOf, registerAgent, subscribe } from './load/bench-agents.ts'
+import { createBoard, registerMany, subscribe } from './load/bench-agents.ts'
 import type { Work } from './load/generator.ts'
 import { median } from './load/http-load.ts'
 import { canMeasureCpu } from './process-cpu.ts'
-import { cpuPerRequest, printRefused, type Round, rateOf, runRound } from './rounds.ts'
+import { cpuPerRequest, loaderOf, printRefused, type Round, rateOf } from './rounds.ts'
 
 /** A board has at most 100 membership records (spec 8.7). Its owner has none. */
 const SUBSCRIBERS = 100
@@ -20,24 +20,15 @@ export async function benchPosts({ connections, rounds, secondsPerRound }: Posts
   await using system = await startBenchSystem()
   using generator = disposable(startGenerator())
   const url = `http://${system.authority}`
-  const agents = Array.from({ length: SUBSCRIBERS + 1 }, (_, index) => createBenchAgent(`bench-${index}`))
-  for (const agent of agents) await registerAgent(agent, url, system.authority)
+  const agents = await registerMany(SUBSCRIBERS + 1, system.authority)
   const [owner, ...subscribers] = agents
   if (owner === undefined) throw new RangeError('no agents')
   const board = await createBoard(owner, url, system.authority)
   for (const agent of subscribers) await subscribe(agent, board, url, system.authority)
 
+  const load = loaderOf(generator.child, system, agents)
   const run = (work: Work, perSecond: number, seconds = secondsPerRound): Promise<Round> =>
-    runRound(generator.child, system.cpu, {
-      work,
-      port: system.port,
-      connections,
-      count: perSecond * seconds,
-      cycle: false,
-      limitMs: seconds * 1_000,
-      authority: system.authority,
-      agents: agents.map(dataOf),
-    })
+    load(work, { connections, count: perSecond * seconds, seconds })
   const contenders = [
     { name: 'direct message', work: { kind: 'messages' } as const, perSecond: 12_000, rounds: [] as Round[] },
     {

@@ -1,5 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
-import type { Order, Report } from './load/generator.ts'
+import type { BenchSystem } from './bench-system.ts'
+import { type BenchAgent, dataOf } from './load/bench-agents.ts'
+import type { Order, Report, Work } from './load/generator.ts'
 import { median } from './load/http-load.ts'
 import { cpuMs } from './process-cpu.ts'
 
@@ -29,6 +31,19 @@ export function runRound(generator: ChildProcess, cpu: () => Record<string, numb
     generator.on('exit', onExit)
     generator.send(order)
   })
+}
+
+type Load = Pick<Order, 'connections' | 'count' | 'restMs' | 'gateways'> & { readonly seconds: number }
+
+/** @returns a function that loads a system for some seconds, with requests of these agents. */
+export function loaderOf(
+  generator: ChildProcess,
+  { port, authority, cpu }: Pick<BenchSystem, 'port' | 'authority' | 'cpu'>,
+  agents: readonly BenchAgent[],
+): (work: Work, load: Load) => Promise<Round> {
+  const data = agents.map(dataOf)
+  return (work, { seconds, ...load }) =>
+    runRound(generator, cpu, { ...load, work, port, authority, agents: data, cycle: false, limitMs: seconds * 1_000 })
 }
 
 /** Accepted requests per second: the median of the rounds. */

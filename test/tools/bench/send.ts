@@ -6,7 +6,7 @@
 import { writeFileSync } from 'node:fs'
 import { lineChart } from '../../support/charts/line-chart.ts'
 import { type BenchSystem, startBenchSystem, startFloor, startGenerator, stop } from './bench-system.ts'
-import { type BenchAgent, createBenchAgent, dataOf, registerAgent } from './load/bench-agents.ts'
+import { type BenchAgent, dataOf, registerMany } from './load/bench-agents.ts'
 import { median } from './load/http-load.ts'
 import { type Load, loadsOf, REST_MS } from './load/loads.ts'
 import { canMeasureCpu, cpuMs } from './process-cpu.ts'
@@ -60,8 +60,7 @@ const WARM_UP_SECONDS = 12
 export async function benchSend(options: SendOptions): Promise<void> {
   await using system = await startBenchSystem()
   await using floors = new AsyncDisposableStack()
-  const agents = Array.from({ length: options.agents }, (_, index) => createBenchAgent(`bench-${index}`))
-  for (const agent of agents) await registerAgent(agent, `http://${system.authority}`, system.authority)
+  const agents = await registerMany(options.agents, system.authority)
 
   const generator = startGenerator()
   floors.defer(() => {

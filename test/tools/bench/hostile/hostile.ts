@@ -7,8 +7,8 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
 import { type BenchSystem, startBenchSystem, startGenerator } from '../bench-system.ts'
-import { type BenchAgent, createBenchAgent, dataOf, registerAgent } from '../load/bench-agents.ts'
-import { type Round, runRound } from '../rounds.ts'
+import { type BenchAgent, dataOf, registerAgents } from '../load/bench-agents.ts'
+import { loaderOf, type Round } from '../rounds.ts'
 import type { AttackOrder, AttackReport, CrowdOrder, FloodOrder } from './hostile-attacker.ts'
 import { FLOODS, type Flood } from './hostile-attacks.ts'
 
@@ -54,11 +54,10 @@ export async function benchHostile({ secondsPerRound: seconds }: HostileOptions)
   await using stack = new AsyncDisposableStack()
   const system = stack.use(await startBenchSystem())
   const sql = stack.adopt(postgres(system.adminUrl, { max: 1, onnotice: () => {} }), (client) => client.end())
-  const bystanders = Array.from({ length: BYSTANDERS }, (_, index) => createBenchAgent(`bystander-${index}`))
-  const [attacker, held] = [createBenchAgent('attacker'), createBenchAgent('held')]
-  for (const agent of [...bystanders, attacker, held]) {
-    await registerAgent(agent, `http://${system.authority}`, system.authority)
-  }
+  const names = Array.from({ length: BYSTANDERS }, (_, index) => `bystander-${index}`)
+  const bystanders = await registerAgents(names, system.authority)
+  const [attacker, held] = await registerAgents(['attacker', 'held'], system.authority)
+  if (attacker === undefined || held === undefined) throw new RangeError('no agents')
   const generator = stack.adopt(startGenerator(), (child) => void child.kill())
   const attacking = stack.adopt(
     fork(fileURLToPath(new URL('./hostile-attacker.ts', import.meta.url))),
@@ -137,17 +136,12 @@ function carryOut(child: ChildProcess, order: AttackOrder, onPrepared: () => voi
 }
 
 function bystand({ system, generator, bystanders }: Scene, seconds: number): Promise<Round> {
-  return runRound(generator, () => system.cpu(), {
-    work: { kind: 'messages' },
-    port: system.port,
+  const load = {
     connections: CONNECTIONS,
     count: Math.ceil((CONNECTIONS * seconds * 1_000) / REST_MS),
-    cycle: false,
-    limitMs: seconds * 1_000,
     restMs: REST_MS,
-    authority: system.authority,
-    agents: bystanders.map(dataOf),
-  })
+  }
+  return loaderOf(generator, system, bystanders)({ kind: 'messages' }, { ...load, seconds })
 }
 
 function printRow(

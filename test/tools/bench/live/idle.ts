@@ -1,7 +1,7 @@
 /** The cost of idle event streams: memory, and CPU for leases and heads, heartbeats and reconnections. */
 import { DEFAULTS } from '@svc/contracts/limits.ts'
 import { type BenchSystem, startBenchSystem } from '../bench-system.ts'
-import { type BenchAgent, createBenchAgent, dataOf, registerAgent } from '../load/bench-agents.ts'
+import { type BenchAgent, dataOf, registerMany } from '../load/bench-agents.ts'
 import { record } from '../record.ts'
 import { askClient, CLOSED_MS, delay, QUIET_MS, startClient } from './live-client-process.ts'
 
@@ -52,8 +52,7 @@ async function measureIdle(heartbeatSeconds: number): Promise<Idle> {
     SVC_MAX_CONNECTIONS_PER_CLIENT: String(2 * STREAMS),
   })
   await using stack = new AsyncDisposableStack()
-  const agents = Array.from({ length: STREAMS / 2 }, (_, index) => createBenchAgent(`bench-${index}`))
-  for (const agent of agents) await registerAgent(agent, `http://${system.authority}`, system.authority)
+  const agents = await registerMany(STREAMS / 2, system.authority)
   const client = stack.adopt(startClient(), (child) => void child.kill())
   const order = { kind: 'open', port: system.port, authority: system.authority } as const
   const open = async (some: readonly BenchAgent[]): Promise<void> => {

@@ -11,14 +11,7 @@ import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
 import { generate } from 'selfsigned'
 import { type BenchSystem, startBenchSystem } from '../bench-system.ts'
-import {
-  type BenchAgent,
-  createBenchAgent,
-  dataOf,
-  envelopeText,
-  registerAgent,
-  setWebhook,
-} from '../load/bench-agents.ts'
+import { type BenchAgent, dataOf, envelopeText, registerMany, setWebhook } from '../load/bench-agents.ts'
 import { median, percentile } from '../load/http-load.ts'
 import { askClient, type LiveOptions, startClient } from './live-client-process.ts'
 import type { ReceiverOrder, ReceiverReport } from './live-receiver.ts'
@@ -75,8 +68,7 @@ export async function benchWebhooks(options: LiveOptions): Promise<void> {
     await startBenchSystem({ SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS: host, NODE_EXTRA_CA_CERTS: certFile }),
   )
   const url = `http://${system.authority}`
-  const agents = Array.from({ length: Math.max(...ENDPOINTS) }, (_, index) => createBenchAgent(`bench-${index}`))
-  for (const agent of agents) await registerAgent(agent, url, system.authority)
+  const agents = await registerMany(Math.max(...ENDPOINTS), system.authority)
   for (const [at, agent] of agents.entries()) await setWebhook(agent, `https://${host}/${at}`, url, system.authority)
   const sql = stack.adopt(postgres(system.adminUrl, { max: 1 }), (open) => open.end())
   const scene: Scene = { system, agents, receiver, host, sql }

@@ -4,32 +4,22 @@
  */
 import type { ChildProcess } from 'node:child_process'
 import { type BenchSystem, startBenchSystem, startFloor, startGenerator, stop } from '../bench-system.ts'
-import { type BenchAgent, createBenchAgent, dataOf, registerAgent } from '../load/bench-agents.ts'
+import { type BenchAgent, dataOf, registerMany } from '../load/bench-agents.ts'
 import { median } from '../load/http-load.ts'
 import { cpuMs } from '../process-cpu.ts'
-import { cpuPerRequest, type Round, rateOf, runRound } from '../rounds.ts'
-import { benchIdleStreams } from './idle.ts'
+import { cpuPerRequest, loaderOf, type Round, rateOf } from '../rounds.ts'
 import type { LiveOrder, LiveReport } from './live-client.ts'
 import { askClient, CLOSED_MS, delay, type LiveOptions, QUIET_MS, startClient } from './live-client-process.ts'
-import { benchWebhooks } from './live-webhooks.ts'
 
 const STREAMS = 200
 
 type Sent = Extract<LiveReport, { kind: 'sent' }>
 
-export async function benchLive(options: LiveOptions): Promise<void> {
-  await benchStreams(options)
-  await benchIdleStreams({ record: false })
-  await benchWebhooks(options)
-}
-
 export async function benchStreams(options: LiveOptions): Promise<void> {
   const { rounds, secondsPerRound } = options
   await using system = await startBenchSystem()
   await using stack = new AsyncDisposableStack()
-  const url = `http://${system.authority}`
-  const agents = Array.from({ length: STREAMS }, (_, index) => createBenchAgent(`bench-${index}`))
-  for (const agent of agents) await registerAgent(agent, url, system.authority)
+  const agents = await registerMany(STREAMS, system.authority)
   const floor = stack.adopt(await startNotifyFloor(system, agents), ({ child }) => stop(child))
   const generator = stack.adopt(startGenerator(), (child) => void child.kill())
   const [client, floorClient] = [startClient(), startClient()].map((child) => stack.adopt(child, (c) => void c.kill()))
@@ -37,16 +27,14 @@ export async function benchStreams(options: LiveOptions): Promise<void> {
 
   const cpu = (): Record<string, number> => ({ ...system.cpu(), reader: cpuMs(client.pid ?? 0) })
   const load = (): Promise<Round> =>
-    runRound(generator, cpu, {
-      work: { kind: 'messages' },
-      port: system.port,
-      connections: options.connections,
-      count: 12_000 * secondsPerRound,
-      cycle: false,
-      limitMs: secondsPerRound * 1_000,
-      authority: system.authority,
-      agents: agents.map(dataOf),
-    })
+    loaderOf(
+      generator,
+      { ...system, cpu },
+      agents,
+    )(
+      { kind: 'messages' },
+      { connections: options.connections, count: 12_000 * secondsPerRound, seconds: secondsPerRound },
+    )
   await load() // warm-up: every pair is known
   const of = { authority: system.authority, agents: agents.map(dataOf) }
   await askClient(floorClient, { kind: 'open', port: floor.port, ...of })

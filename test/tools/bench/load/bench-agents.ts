@@ -79,7 +79,7 @@ export function envelopeText(from: BenchAgent, to: string, ttlSeconds = 0): stri
 }
 
 /** Registers the agent over HTTP, and opens its inbox to strangers. */
-export async function registerAgent(agent: BenchAgent, baseUrl: string, authority: string): Promise<void> {
+async function registerAgent(agent: BenchAgent, baseUrl: string, authority: string): Promise<void> {
   const pubkey = `ed25519:${Buffer.from(agent.publicKey).toString('hex')}`
   const challenged = await post(baseUrl, '/v2/challenges', JSON.stringify({ pubkey }))
   const { challenge, difficulty } = (await challenged.json()) as { challenge: string; difficulty: number }
@@ -95,6 +95,21 @@ export async function registerAgent(agent: BenchAgent, baseUrl: string, authorit
   const settings = JSON.stringify({ inbox_policy: 'open' })
   const headers = headersOf(agent, { authority, method: 'PATCH', target: '/v2/me', body: settings })
   await expectOk(await fetch(`${baseUrl}/v2/me`, { method: 'PATCH', body: settings, headers }))
+}
+
+/** Agents with these names and open inboxes, registered one after the other. */
+export async function registerAgents(names: readonly string[], authority: string): Promise<BenchAgent[]> {
+  const agents = names.map((name) => createBenchAgent(name))
+  for (const agent of agents) await registerAgent(agent, `http://${authority}`, authority)
+  return agents
+}
+
+/** Registers so many agents: `bench-0`, `bench-1`, … */
+export function registerMany(count: number, authority: string): Promise<BenchAgent[]> {
+  return registerAgents(
+    Array.from({ length: count }, (_, index) => `bench-${index}`),
+    authority,
+  )
 }
 
 /** The body of a request that creates a public board. */

@@ -7,14 +7,7 @@ import { writeFileSync } from 'node:fs'
 import postgres from 'postgres'
 import { barChart } from '../../../support/charts/bar-chart.ts'
 import { type BenchSystem, startBenchSystem, startFloor, startGenerator, stop } from '../bench-system.ts'
-import {
-  type BenchAgent,
-  createBenchAgent,
-  createBoard,
-  dataOf,
-  registerAgent,
-  subscribe,
-} from '../load/bench-agents.ts'
+import { type BenchAgent, createBoard, dataOf, registerAgents, subscribe } from '../load/bench-agents.ts'
 import type { Order, Work } from '../load/generator.ts'
 import { median } from '../load/http-load.ts'
 import { printRefused, type Round, rateOf, runRound } from '../rounds.ts'
@@ -44,8 +37,8 @@ export async function benchReads(options: ReadsOptions): Promise<void> {
   const fixed = stack.adopt(await startFloor('fixed'), ({ child }) => stop(child))
   const generator = stack.adopt(startGenerator(), (child) => void child.kill())
   const url = `http://${system.authority}`
-  const [reader, writer] = [createBenchAgent('reader'), createBenchAgent('writer')]
-  for (const agent of [reader, writer]) await registerAgent(agent, url, system.authority)
+  const [reader, writer] = await registerAgents(['reader', 'writer'], system.authority)
+  if (reader === undefined || writer === undefined) throw new RangeError('no agents')
   const board = await createBoard(writer, url, system.authority)
   await subscribe(reader, board, url, system.authority)
   const who = { reader: reader.agentId, writer: writer.agentId, board }

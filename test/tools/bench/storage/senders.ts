@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import type { BenchSystem } from '../bench-system.ts'
-import { createBenchAgent, dataOf, registerAgent } from '../load/bench-agents.ts'
-import { type Round, runRound } from '../rounds.ts'
+import { registerMany } from '../load/bench-agents.ts'
+import { loaderOf, type Round } from '../rounds.ts'
 
 interface Senders {
   readonly connections: number
@@ -18,10 +18,6 @@ export async function createSend(
   { system, generator }: { system: BenchSystem; generator: ChildProcess },
   { connections, agents: count, ttlSeconds }: Senders,
 ): Promise<Send> {
-  const { authority, port, cpu } = system
-  const agents = Array.from({ length: count }, (_, index) => createBenchAgent(`bench-${index}`))
-  for (const agent of agents) await registerAgent(agent, `http://${authority}`, authority)
-  const common = { port, connections, cycle: false, authority, agents: agents.map(dataOf) }
-  return (seconds, count) =>
-    runRound(generator, cpu, { ...common, work: { kind: 'messages', ttlSeconds }, count, limitMs: seconds * 1_000 })
+  const load = loaderOf(generator, system, await registerMany(count, system.authority))
+  return (seconds, requests) => load({ kind: 'messages', ttlSeconds }, { connections, count: requests, seconds })
 }

@@ -10,9 +10,9 @@ import { connectNats, drainNats, type Nats } from '@svc/nats/connect.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import postgres from 'postgres'
 import { startBenchSystem, startGenerator } from '../bench-system.ts'
-import { createBenchAgent, dataOf, registerAgent } from '../load/bench-agents.ts'
+import { registerMany } from '../load/bench-agents.ts'
 import { record } from '../record.ts'
-import { runRound } from '../rounds.ts'
+import { loaderOf } from '../rounds.ts'
 import { measureUpkeep, postponeVacuum } from './upkeep.ts'
 
 const AGENTS = 128
@@ -49,19 +49,10 @@ export async function benchStorage({
   const url = readFileSync(join(system.dataDir, 'admin-nats-url'), 'utf8').trim()
   const logger = createLogger('bench', 'silent')
   const nats = stack.adopt(await connectNats({ url, name: 'bench', logger }), drainNats)
-  const agents = Array.from({ length: AGENTS }, (_, index) => createBenchAgent(`bench-${index}`))
-  for (const agent of agents) await registerAgent(agent, `http://${system.authority}`, system.authority)
+  const agents = await registerMany(AGENTS, system.authority)
+  const load = loaderOf(generator, system, agents)
   const send = (): Promise<{ accepted: number }> =>
-    runRound(generator, system.cpu, {
-      work: { kind: 'messages' },
-      port: system.port,
-      connections,
-      count: 12_000 * secondsPerRound,
-      cycle: false,
-      limitMs: secondsPerRound * 1_000,
-      authority: system.authority,
-      agents: agents.map(dataOf),
-    })
+    load({ kind: 'messages' }, { connections, count: 12_000 * secondsPerRound, seconds: secondsPerRound })
 
   await postponeVacuum(sql)
   const { accepted: warmUp } = await send() // after this, every pair is known and every table has rows
