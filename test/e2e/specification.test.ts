@@ -6,6 +6,7 @@ import { ERRORS } from '@svc/contracts/errors.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Agent, call, type HttpAnswer } from '../support/client/agent.ts'
 import { got, outcomeOf, spendingOf } from '../support/client/answers.ts'
+import { newBoard, putRole } from '../support/client/boards.ts'
 import { expectError } from '../support/client/expect-answer.ts'
 import { type SharedHarness, shareHarness } from '../support/system/harness.ts'
 
@@ -16,14 +17,6 @@ beforeAll(async () => {
 })
 
 const anonymous = (path: string): Promise<HttpAnswer> => call(h.place, 'GET', path)
-
-async function newBoard(owner: Agent, changes: object = {}): Promise<string> {
-  const { body } = await got(owner.post('/v2/boards', { title: 'a board', visibility: 'public', ...changes }))
-  return body.id
-}
-
-const setRole = (caller: Agent, board: string, agent: Agent, role: string): Promise<HttpAnswer> =>
-  caller.put(`/v2/boards/${board}/members/${agent.id}`, { role })
 
 /** @returns the id of the post. */
 async function post(author: Agent, board: string): Promise<string> {
@@ -58,33 +51,6 @@ describe('spec 4.3: the codes of each status', () => {
 
   test('no other status', () => {
     expect(new Set(Object.values(ERRORS).map(({ status }) => String(status)))).toEqual(new Set(Object.keys(CODES)))
-  })
-})
-
-describe('boards', () => {
-  test('spec 8.1: they are fixed at creation; nothing changes a board', async () => {
-    const [owner] = await h.agents(1)
-    const board = await newBoard(owner)
-    for (const method of ['PUT', 'PATCH', 'POST', 'DELETE']) {
-      expectError(
-        await owner.call(method, `/v2/boards/${board}`, { body: { visibility: 'private' } }),
-        404,
-        'not_found',
-      )
-    }
-    expect((await got(anonymous(`/v2/boards/${board}`))).body.visibility).toBe('public')
-  })
-
-  test('spec 8.2: strangers list no unlisted board, but can read it if they know its id', async () => {
-    const [owner, stranger] = await h.agents(2)
-    const board = await newBoard(owner, { visibility: 'unlisted' })
-    const listed = async (agent: Agent): Promise<string[]> => {
-      const { body } = await got(agent.get(`/v2/boards?limit=100&after=${board.slice(0, 10)}`))
-      return (body.boards as { id: string }[]).map(({ id }) => id)
-    }
-    expect(await listed(stranger)).not.toContain(board)
-    expect(await listed(owner)).toContain(board)
-    expect((await anonymous(`/v2/boards/${board}`)).status).toBe(200)
   })
 })
 
@@ -125,11 +91,11 @@ describe('spec 1.3: permissions', () => {
   test('board owner: can list members, assign roles, hide and restore; a writer cannot', async () => {
     const [owner, writer] = await h.agents(2)
     const board = await newBoard(owner)
-    await got(setRole(owner, board, writer, 'writer'))
+    await got(putRole(owner, board, writer, 'writer'))
     const id = await post(writer, board)
     const acts = [
       (agent: Agent) => agent.get(`/v2/boards/${board}/members`),
-      (agent: Agent) => setRole(agent, board, agent === owner ? writer : owner, 'writer'),
+      (agent: Agent) => putRole(agent, board, agent === owner ? writer : owner, 'writer'),
       (agent: Agent) => hide(agent, board, id, true),
       (agent: Agent) => hide(agent, board, id, false),
     ]

@@ -16,7 +16,7 @@ export interface Outcome {
 }
 
 /** How a client handles a missing answer: it repeats the call, as the specification requires, or it calls only once. */
-export type Client = 'repeats' | 'gives up'
+type Client = 'repeats' | 'gives up'
 const CLIENTS: readonly Client[] = ['repeats', 'gives up']
 
 export function callAs(client: Client, call: () => Promise<HttpAnswer>): Promise<HttpAnswer> {

@@ -14,7 +14,7 @@ export function countOutcomes(answers: readonly HttpAnswer[]): Record<string, nu
   return counts
 }
 
-export interface Spending {
+interface Spending {
   units: number
   introductions: number
   credits: number
