@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** Files whose tests wait for leases and deadlines to end. They take longest and use little CPU. */
+/** Files that take longest, because their tests wait for leases, deadlines and other programs. They begin early. */
 const WAITING =
-  /\/faults?[./-]|\/faults\/|stack\.test|edge\/health|expiry|stream-limits|deliveries\.test|repeats\.test|pages\.test|packages\.test/
+  /\/faults?[./-]|\/faults\/|(?:stack|health|stream-limits|deliveries|repeats|pages|packages|exec|listen-killed|answering|console|python)\.test/
 
 /**
  * Files that use a shared system (system/shared-system.ts). They start close together: even an idle system takes CPU, so it should
