@@ -1,25 +1,14 @@
 /**
  * Floor for live delivery: one process that verifies the request signature, inserts the message and notifies in one
  * transaction, and forwards Postgres's notifications to the recipient's event stream. No nonces, no history, no leases.
- * Prints its port. Environment: FLOOR_DATABASE_URL, FLOOR_AUTHORITY, FLOOR_KEYS (JSON: agent id → public key in hex),
- * FLOOR_NAMES (JSON: agent id → name).
+ * Prints its port. Environment: FLOOR_DATABASE_URL, FLOOR_NAMES (JSON: agent id → name), and that of floor.ts.
  */
-import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { createBatcher } from '@svc/batching/batcher.ts'
 import { parseAuthorization } from '@svc/svc1/headers.ts'
-import { importPublicKey, type VerifyKey, verifyRequestNode } from '@svc/svc1/node/verify-node.ts'
-import { signedString } from '@svc/svc1/signed-string.ts'
-import Fastify, { type FastifyRequest } from 'fastify'
 import postgres from 'postgres'
+import { createFloor, listen, signerOf } from './floor.ts'
 
-const authority = process.env.FLOOR_AUTHORITY ?? ''
-const keys = new Map<string, VerifyKey>(
-  Object.entries(JSON.parse(process.env.FLOOR_KEYS ?? '{}') as Record<string, string>).map(([id, hex]) => [
-    id,
-    importPublicKey(Buffer.from(hex, 'hex')),
-  ]),
-)
 const sql = postgres(process.env.FLOOR_DATABASE_URL ?? '', { max: 4, onnotice: () => {} })
 await sql`create schema if not exists floor`
 await sql`create table if not exists floor.live (id text primary key, envelope text)`
@@ -46,10 +35,9 @@ const store = createBatcher<{ id: string; to: string; envelope: string }, boolea
   },
 })
 
-const app = Fastify()
-app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+const app = createFloor()
 app.post<{ Body: Buffer }>('/v2/messages', async (request, reply) => {
-  if (!isSigned(request, request.body)) return reply.code(401).send({})
+  if (signerOf(request, request.body) === undefined) return reply.code(401).send({})
   const envelope = request.body.toString()
   const { id, to } = JSON.parse(envelope) as { id: string; to: string }
   await store({ id, to: to.slice(0, to.indexOf('@')), envelope })
@@ -67,26 +55,4 @@ const names = new Map<string, string>(
   Object.entries(JSON.parse(process.env.FLOOR_NAMES ?? '{}') as Record<string, string>),
 )
 
-function isSigned(request: FastifyRequest, body: Buffer): boolean {
-  const { headers } = request
-  const authorization = parseAuthorization(headers.authorization ?? '')
-  const key = keys.get(authorization?.agentId ?? '')
-  const signed = signedString({
-    authority,
-    method: request.method,
-    target: request.raw.url ?? '',
-    timestamp: String(headers['x-svc-timestamp']),
-    nonce: String(headers['x-svc-nonce']),
-    bodySha256Hex: createHash('sha256').update(body).digest('hex'),
-  })
-  return (
-    authorization !== undefined &&
-    key !== undefined &&
-    verifyRequestNode(authorization.signature, Buffer.from(signed), key)
-  )
-}
-
-await app.listen({ host: '127.0.0.1', port: 0 })
-const address = app.server.address()
-process.stdout.write(`${typeof address === 'object' ? address?.port : address}\n`)
-process.on('SIGTERM', () => process.exit(0))
+await listen(app)

@@ -106,6 +106,7 @@ async function startNotifyFloor(system: BenchSystem, agents: BenchAgent[]) {
   return startFloor('notify', {
     FLOOR_DATABASE_URL: system.adminUrl,
     FLOOR_AUTHORITY: system.authority,
+    FLOOR_ENGINE: 'libsodium',
     FLOOR_KEYS: JSON.stringify(Object.fromEntries(agents.map((agent) => [agent.agentId, hex(agent)]))),
     FLOOR_NAMES: JSON.stringify(Object.fromEntries(agents.map((agent) => [agent.agentId, agent.name]))),
   })
