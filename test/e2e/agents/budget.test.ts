@@ -263,7 +263,7 @@ describe('spec 11.5: an introduction is the first accepted DM ever from this sen
   })
 })
 
-/** The operations of spec 11.2 that cost units, in an order in which each of them changes something. */
+/** Operations that are free (spec 11.2), in an order in which each of them can change something. */
 const FREE_OPERATIONS: [string, (alice: Agent, bob: Agent) => Promise<HttpAnswer>][] = [
   ['blocking', (alice, bob) => alice.put(`/v2/contacts/${bob.id}`, { state: 'blocked' })],
   ['removing a contact', (alice, bob) => alice.put(`/v2/contacts/${bob.id}`, { state: 'none' })],

@@ -16,7 +16,7 @@ afterAll(() => h[Symbol.asyncDispose]())
 
 const create = (owner: Agent, board: unknown): Promise<HttpAnswer> => owner.post('/v2/boards', board)
 
-describe('spec 8.1: visibility and the other fields of a board', () => {
+describe('spec 8.1: the body that creates a board', () => {
   test('201 with every field of BoardDetails; both gateways return the same board, signed or not', async () => {
     const [alice] = await h.agents(1)
     const board = { title: 'Plans', description: 'of ours', visibility: 'unlisted', posting: 'anyone' }
@@ -33,6 +33,15 @@ describe('spec 8.1: visibility and the other fields of a board', () => {
       expect((await call({ ...h.place, url }, 'GET', `/v2/boards/${id}`)).body).toStrictEqual(answer.body)
       expect((await alice.get(`/v2/boards/${id}`, { url })).body).toStrictEqual(answer.body)
     }
+  })
+
+  test('spec 8.1: any listed visibility, by default with posting members and an empty description; no other', async () => {
+    const [alice] = await h.agents(1)
+    for (const visibility of ['public', 'unlisted', 'private']) {
+      const { body } = await got(create(alice, { title: 't', visibility }))
+      expect(body).toMatchObject({ visibility, posting: 'members', description: '' })
+    }
+    expectError(await create(alice, { title: 't', visibility: 'secret' }), 400, 'invalid_request')
   })
 })
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Agent } from '../../support/client/agent.ts'
 import { got } from '../../support/client/answers.ts'
 import { newBoard, subscribe } from '../../support/client/boards.ts'
-import { idsOf, readList } from '../../support/client/pages.ts'
+import { idsOf, readEvents, readList } from '../../support/client/pages.ts'
 import { eventually } from '../../support/eventually.ts'
 import { readAccepted } from '../../support/system/accepted.ts'
 import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
@@ -14,23 +14,8 @@ beforeAll(async () => {
 })
 afterAll(() => h[Symbol.asyncDispose]())
 
-interface Event {
-  cursor: number
-  kind: string
-  message: { envelope: { id: string }; lane: string }
-}
-
 const post = async (author: Agent, board: string) =>
   (await got(author.send(`board:${board}`, 'post'))).body.msg_id as string
-
-async function eventsOf(agent: Agent, query = '') {
-  const { body } = await got(agent.get(`/v2/events${query}`))
-  return {
-    cursors: body.events.map(({ cursor }: Event) => cursor),
-    next: body.next_cursor,
-    events: body.events as Event[],
-  }
-}
 
 test('spec 9.2: three kinds, one for each lane, in the order of acceptance', async () => {
   const [olga, rita, eve] = await h.agents(3)
@@ -44,7 +29,7 @@ test('spec 9.2: three kinds, one for each lane, in the order of acceptance', asy
     await post(olga, board),
   ]
   const kinds = ['board', 'inbox', 'requests', 'board']
-  const { events } = await eventsOf(rita)
+  const events = await readEvents(rita)
   expect(
     events.map(({ cursor, kind, message }) => ({ cursor, kind, lane: message.lane, id: message.envelope.id })),
   ).toEqual(ids.map((id, at) => ({ cursor: at + 1, kind: kinds[at], lane: kinds[at], id })))
@@ -52,7 +37,7 @@ test('spec 9.2: three kinds, one for each lane, in the order of acceptance', asy
     expect((await got(rita.get(`/v2/messages/${message.envelope.id}`))).body).toStrictEqual(message)
   }
   // spec 8.8: the author gets none.
-  expect((await eventsOf(olga)).events).toEqual([])
+  expect(await readEvents(olga)).toEqual([])
   // spec 7.11: the inbox contains only DMs, so no inbox has a post.
   expect(idsOf(await readList(rita, '/v2/inbox'))).toEqual([ids[1]])
   expect(idsOf(await readList(rita, '/v2/inbox?lane=requests'))).toEqual([ids[2]])
