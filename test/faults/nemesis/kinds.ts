@@ -2,19 +2,11 @@ import { NETWORK_FAULTS } from '../proxy/faults.ts'
 import type { Fault } from './fault.ts'
 import { clockStep } from './faults/clock-step.ts'
 import { fullNatsDisk, fullPostgresDisk } from './faults/disk-full.ts'
+import { NATS_FAULTS, POSTGRES_FAULTS } from './faults/engines.ts'
 import { failpoint } from './faults/failpoint.ts'
 import { killProcess } from './faults/kill-process.ts'
-import { killNats, pauseNats, restartNats, wipeNats } from './faults/nats.ts'
 import { freezeProcess, pauseProcess } from './faults/pause-process.ts'
-import {
-  endSessions,
-  exhaustConnections,
-  exhaustPool,
-  freezePostgres,
-  killPostgres,
-  pausePostgres,
-  restartPostgres,
-} from './faults/postgres.ts'
+import { endSessions, exhaustConnections, exhaustPool } from './faults/postgres.ts'
 import { rollingRestart } from './faults/rolling-restart.ts'
 
 /** Every kind of fault, in the order of the report. */
@@ -25,18 +17,12 @@ export const FAULTS: readonly Fault[] = [
   failpoint,
   rollingRestart,
   clockStep,
-  killPostgres,
-  restartPostgres,
-  pausePostgres,
-  freezePostgres,
+  ...POSTGRES_FAULTS,
   endSessions,
   exhaustPool,
   exhaustConnections,
   fullPostgresDisk,
-  killNats,
-  restartNats,
-  pauseNats,
-  wipeNats,
+  ...NATS_FAULTS,
   fullNatsDisk,
   ...NETWORK_FAULTS,
 ]

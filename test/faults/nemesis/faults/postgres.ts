@@ -1,56 +1,6 @@
-/** Faults of the database. */
+/** Faults inside the database. */
 import postgres from 'postgres'
-import { type Fault, HEALED, type Injected } from '../fault.ts'
-import type { FaultSystem } from '../fault-system.ts'
-
-/** Sends SIGKILL to the postmaster. Its children end too, non-durable data is lost, and the next start recovers. */
-export const killPostgres: Fault = {
-  name: 'kill-postgres',
-  target: 'postgres',
-  holdMs: [0, 1_500],
-  async inject({ postgres: engine }) {
-    await engine.kill()
-    return { detail: 'postgres', heal: () => engine.start() }
-  },
-}
-
-export const restartPostgres: Fault = {
-  name: 'restart-postgres',
-  target: 'postgres',
-  holdMs: [0, 500],
-  async inject({ postgres: engine }) {
-    await engine.stop()
-    return { detail: 'postgres', heal: () => engine.start() }
-  },
-}
-
-/** Sends SIGSTOP to all Postgres processes. Connections stay open, but nothing answers. */
-export const pausePostgres: Fault = {
-  name: 'pause-postgres',
-  target: 'postgres',
-  holdMs: [300, 7_000],
-  inject: pause,
-}
-
-/** Pauses Postgres for longer than a charge is held (10 s). Commits that were already sent then take effect after they were abandoned. */
-export const freezePostgres: Fault = {
-  name: 'freeze-postgres',
-  target: 'postgres',
-  holdMs: [11_000, 14_000],
-  weight: 0.4,
-  inject: pause,
-}
-
-async function pause({ postgres: engine, signal }: FaultSystem): Promise<Injected> {
-  const pids = engine.pids()
-  for (const pid of pids) signal(pid, 'SIGSTOP')
-  return {
-    detail: `${pids.length} processes`,
-    async heal() {
-      for (const pid of pids.toReversed()) signal(pid, 'SIGCONT')
-    },
-  }
-}
+import { type Fault, HEALED } from '../fault.ts'
 
 /** Ends every session of a service, as an operator or a failover would. */
 export const endSessions: Fault = {
