@@ -322,33 +322,35 @@ describe('svc admin verify', () => {
     await untilResolved(admin)
   })
 
-  /** Breaks the books, and later repairs them. */
-  const BREACHES: readonly (readonly [name: string, rule: string, break_: () => Promise<() => Promise<unknown>>])[] = [
-    [
-      'units that were charged without an effect',
-      'units of today',
-      async () => {
-        await admin`update budget.accounts set used_units = used_units + 1 where agent_id = ${anna.id}`
-        return () => admin`update budget.accounts set used_units = used_units - 1 where agent_id = ${anna.id}`
-      },
-    ],
-    [
-      'credits that were never granted',
-      'credit balance',
-      async () => {
-        await admin`update budget.accounts set credit_balance = credit_balance + 1 where agent_id = ${anna.id}`
-        return () => admin`update budget.accounts set credit_balance = credit_balance - 1 where agent_id = ${anna.id}`
-      },
-    ],
-    [
-      'an introduction that is not counted',
-      'introductions',
-      async () => {
-        await admin`update budget.accounts set used_introductions = used_introductions - 1 where agent_id = ${anna.id}`
-        return () =>
-          admin`update budget.accounts set used_introductions = used_introductions + 1 where agent_id = ${anna.id}`
-      },
-    ],
+  /** Breaks the books. @returns a function that mends them. */
+  type Breach = () => Promise<() => Promise<unknown>>
+
+  /** Changes a number of anna's account. */
+  function addTo(column: string, by: number): Breach {
+    const add = (sum: number) => admin`
+      update budget.accounts set ${admin(column)} = ${admin(column)} + ${sum}::integer where agent_id = ${anna.id}`
+    return async () => {
+      await add(by)
+      return () => add(-by)
+    }
+  }
+
+  /** Inserts a charge of anna. */
+  function reserve(charge: { operation: string; state: string; owner: string; agoMs: number }): Breach {
+    const { operation, state, owner, agoMs } = charge
+    return async () => {
+      await admin`
+        insert into budget.reservations
+          (operation, state, owner, agent_id, units, introduction_peer, deadline_ms, day, credits, introduces, slot)
+        values (${operation}, ${state}, ${owner}, ${anna.id}, 0, null, ${Date.now() - agoMs}, current_date, 0, false, 0)`
+      return () => admin`delete from budget.reservations where operation = ${operation}`
+    }
+  }
+
+  const BREACHES: readonly (readonly [name: string, rule: string, breach: Breach])[] = [
+    ['units that were charged without an effect', 'units of today', addTo('used_units', 1)],
+    ['credits that were never granted', 'credit balance', addTo('credit_balance', 1)],
+    ['an introduction that is not counted', 'introductions', addTo('used_introductions', -1)],
     [
       'a pair that was never introduced',
       'introduction of a pair',
@@ -364,13 +366,7 @@ describe('svc admin verify', () => {
     [
       'a reservation that is never resolved',
       'overdue reservation',
-      async () => {
-        await admin`
-          insert into budget.reservations
-            (operation, state, owner, agent_id, units, introduction_peer, deadline_ms, day, credits, introduces, slot)
-          values ('nobody:1', 'held', 'nobody', ${anna.id}, 0, null, 1, current_date, 0, false, 0)`
-        return () => admin`delete from budget.reservations where operation = 'nobody:1'`
-      },
+      reserve({ operation: 'nobody:1', state: 'held', owner: 'nobody', agoMs: 86_400_000 }),
     ],
     [
       'a message without its charge',
@@ -395,14 +391,7 @@ describe('svc admin verify', () => {
     [
       'a charge without its effect',
       'effect of a charge',
-      async () => {
-        await admin`
-          insert into budget.reservations
-            (operation, state, owner, agent_id, units, introduction_peer, deadline_ms, day, credits, introduces, slot)
-          values ('identity:never', 'settled', 'identity', ${anna.id}, 0, null,
-            (extract(epoch from now()) * 1000)::bigint, current_date, 0, false, 0)`
-        return () => admin`delete from budget.reservations where operation = 'identity:never'`
-      },
+      reserve({ operation: 'identity:never', state: 'settled', owner: 'identity', agoMs: 0 }),
     ],
     [
       'an operation without its charge',
