@@ -10,10 +10,11 @@ import type { Agent, HttpAnswer } from '../support/client/agent.ts'
 import { got, outcomeOf, spendingOf } from '../support/client/answers.ts'
 import { idsOf, readList } from '../support/client/pages.ts'
 import { untilAnswered } from '../support/client/retrying.ts'
+import { withDeathAt } from '../support/system/dying.ts'
 import { type Harness, startHarness } from '../support/system/harness.ts'
 import { type Operator, startOperator } from '../support/system/operator.ts'
 import { ONE_OF_EACH } from '../support/system/system.ts'
-import { callAs, describeTheEnd, type Outcome, withBothClientsAt } from './in-the-end.ts'
+import { CLIENTS, callAs, describeTheEnd, type Outcome, withBothClientsAt } from './in-the-end.ts'
 
 /** A message uses up all free units and 3 credits. */
 const FREE = 8
@@ -71,31 +72,37 @@ describe('spec 7.4, 11.3; ADR 21: of two messages with one id, the refused one g
     const [open] = await h.agents(1)
     await operator.grant(open.id, 1, `open-${open.id}`)
     await got(untilAnswered(() => open.patch('/v2/me', { inbox_policy: 'open' })))
-    await withBothClientsAt(h.system, failpoint, name, async (client) => async () => {
-      const senders = await Promise.all([payer(), payer()])
-      const id = randomBytes(12).toString('base64url')
-      const envelopes = senders.map((sender) => sender.envelope(open, BODY, { id }))
-      const done = Promise.all(
-        senders.map((sender, at) =>
-          callAs(client, () => sender.post('/v2/messages', envelopes[at], { url: h.place.url })),
-        ),
+    await withDeathAt(h.system, failpoint, name, async () => {
+      // All senders exist before the first call, because that call may kill the process.
+      const clients = await Promise.all(
+        CLIENTS.map(async (client) => ({ client, senders: await Promise.all([payer(), payer()]) })),
       )
-      outcomes.push({
-        name: id,
-        done,
-        async check() {
-          const answers = await done
-          const mine = await Promise.all(senders.map((sender) => isThere(sender, id)))
-          const winners = mine.filter((there) => there).length
-          if (client === 'repeats') expect(winners).toBe(1)
-          for (const [at, sender] of senders.entries()) {
-            const told = outcomeOf(answers[at] as HttpAnswer)
-            if (told !== '503 unavailable') expect(['200', '202'].includes(told)).toBe(mine[at])
-            await expectPaid(sender, mine[at] ? MESSAGE_UNITS : 0, mine[at] ? 1 : 0)
-          }
-        },
+      const calls = clients.map(({ client, senders }) => {
+        const id = randomBytes(12).toString('base64url')
+        const envelopes = senders.map((sender) => sender.envelope(open, BODY, { id }))
+        const done = Promise.all(
+          senders.map((sender, at) =>
+            callAs(client, () => sender.post('/v2/messages', envelopes[at], { url: h.place.url })),
+          ),
+        )
+        outcomes.push({
+          name: id,
+          done,
+          async check() {
+            const answers = await done
+            const mine = await Promise.all(senders.map((sender) => isThere(sender, id)))
+            const winners = mine.filter((there) => there).length
+            if (client === 'repeats') expect(winners).toBe(1)
+            for (const [at, sender] of senders.entries()) {
+              const told = outcomeOf(answers[at] as HttpAnswer)
+              if (told !== '503 unavailable') expect(['200', '202'].includes(told)).toBe(mine[at])
+              await expectPaid(sender, mine[at] ? MESSAGE_UNITS : 0, mine[at] ? 1 : 0)
+            }
+          },
+        })
+        return done
       })
-      return done
+      await Promise.all(calls)
     })
   })
 })

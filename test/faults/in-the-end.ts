@@ -17,7 +17,7 @@ export interface Outcome {
 
 /** How a client handles a missing answer: it repeats the call, as the specification requires, or it calls only once. */
 type Client = 'repeats' | 'gives up'
-const CLIENTS: readonly Client[] = ['repeats', 'gives up']
+export const CLIENTS: readonly Client[] = ['repeats', 'gives up']
 
 export function callAs(client: Client, call: () => Promise<HttpAnswer>): Promise<HttpAnswer> {
   return client === 'repeats' ? untilAnswered(call) : call()
