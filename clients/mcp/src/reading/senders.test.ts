@@ -2,7 +2,7 @@ import { AgentClient } from '@svc/sdk/client.ts'
 import { generateKey } from '@svc/sdk/keys.ts'
 import { createMemoryStore } from '@svc/sdk/store/store.ts'
 import { expect, test } from 'vitest'
-import { createSenders, type Senders } from './senders.ts'
+import { Senders } from './senders.ts'
 
 const authority = 'messages.example'
 const signal = new AbortController().signal
@@ -48,7 +48,7 @@ function scene({
   const used = new Set<string>()
   const marks = { has: (id: string) => used.has(id), add: (id: string) => void used.add(id) }
   const own = { agentId: alice.agentId, pubkey: alice.pubkey, name: 'alice', authority }
-  return { senders: createSenders(client, marks, own), asked, directory, client }
+  return { senders: new Senders(client, marks, own), asked, directory, client }
 }
 
 test.each([

@@ -73,9 +73,9 @@ export class Acceptances {
   async #accept(agentId: string, { afresh = false, ...options }: AcceptOptions): Promise<Acceptance> {
     if (this.#accepted.has(agentId) && !afresh) return 'already'
     for (let attempt = 1; ; attempt += 1) {
-      const state = await this.#stateOf(agentId, options)
+      const state = await this.stateOf(agentId, options)
       if (state === 'blocked') return 'blocked'
-      if (state === undefined) {
+      if (state === 'none') {
         // The mark comes first, because a process that is killed between the two must not leave a contact that is not listed.
         await this.#store?.set(MARK + agentId, '')
         try {
@@ -87,7 +87,7 @@ export class Acceptances {
         }
       }
       this.#accepted.add(agentId)
-      return state === undefined || attempt > 1 ? 'accepted' : 'already'
+      return state === 'none' || attempt > 1 ? 'accepted' : 'already'
     }
   }
 
@@ -101,9 +101,10 @@ export class Acceptances {
     return ids
   }
 
-  async #stateOf(agentId: string, options: CallOptions): Promise<ContactEntry['state'] | undefined> {
+  /** The state of one agent, as the service has it now. */
+  async stateOf(agentId: string, options: CallOptions): Promise<ContactState> {
     // Contacts are sorted by id, and `after` need not exist: the shorter text is right before the id.
     const page = await this.#calls.contacts({ ...options, after: agentId.slice(0, -1), pageSize: 1 }).page()
-    return page.items.find(({ agent_id }) => agent_id === agentId)?.state
+    return page.items.find(({ agent_id }) => agent_id === agentId)?.state ?? 'none'
   }
 }

@@ -1,14 +1,15 @@
 /** `AgentClient.request`: sends a request, and waits for its answer. */
-import type { Envelope, Event, Message } from '@svc/contracts/resources.ts'
+import type { Envelope, Event, Message, SendResult } from '@svc/contracts/resources.ts'
 import type { EnvelopeType } from '@svc/envelope/envelope.ts'
 import { jcs } from '@svc/envelope/jcs.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { EventGapError, isCode, RequestTimeout, StoreError, VerificationError } from '../errors.ts'
 import type { StreamOptions } from '../events/event-stream.ts'
 import type { CallOptions } from '../http/options.ts'
-import { linkAbort, untilAborted } from '../http/waiting.ts'
+import { abortAfter, linkAbort, untilAborted } from '../http/waiting.ts'
 import type { Store } from '../store/store.ts'
 import { type Received, RequestFailed } from './answer.ts'
+import { postKept } from './post-kept.ts'
 
 export interface RequestOptions extends CallOptions {
   /** How long to wait for the answer, from the call. Default 60,000. */
@@ -38,7 +39,7 @@ interface RequestDeps {
   readonly compose: (id: string | undefined, options: CallOptions) => Promise<Envelope>
   /** Accepts the recipient as a contact, if the caller wants it. */
   readonly accept: (options: CallOptions) => Promise<unknown>
-  readonly post: (envelope: Envelope, options: CallOptions) => Promise<{ duplicate: boolean }>
+  readonly post: (envelope: Envelope, options: CallOptions) => Promise<SendResult>
   readonly latestCursor: (options: CallOptions) => Promise<number>
   /** Opens a message that must be from the recipient. */
   readonly open: (message: Message, options: CallOptions) => Promise<Received>
@@ -57,8 +58,6 @@ interface Kept {
 const KEPT = 'requests/'
 const ANSWERS: readonly EnvelopeType[] = ['response', 'error']
 const DEFAULT_TIMEOUT_MS = 60_000
-/** A timer of more milliseconds ends at once. */
-const LONGEST_MS = 2 ** 31 - 1
 const POLL_MS = 1_000
 
 /** @param id derived from the caller's key. Undefined: the request is not repeated. */
@@ -71,12 +70,12 @@ export async function sendRequest(
   const unlink = linkAbort(signal, () => limit.abort(signal?.reason))
   let sent = id
   const call = { signal: limit.signal }
-  const timer = setTimeout(() => limit.abort(new RequestTimeout(sent, timeoutMs)), Math.min(timeoutMs, LONGEST_MS))
+  const stopTimer = abortAfter(limit, timeoutMs, () => new RequestTimeout(sent, timeoutMs))
   let reply: Received
   try {
     reply = await untilAborted(exchange(), limit.signal)
   } finally {
-    clearTimeout(timer)
+    stopTimer()
     unlink()
     limit.abort(new Error('the request has ended'))
   }
@@ -161,15 +160,13 @@ async function deliver(
   id: string | undefined,
   call: CallOptions,
 ): Promise<boolean> {
-  const post = async (envelope: Envelope): Promise<boolean> => (await deps.post(envelope, call)).duplicate
+  const renew = async (): Promise<Envelope> => {
+    const anew = await deps.compose(envelope.id, call)
+    await keep(deps, id, { cursor, envelope: anew })
+    return anew
+  }
   try {
-    return await post(envelope).catch(async (error: unknown) => {
-      if (!isCode(error, 'envelope_timestamp_out_of_range') && !isCode(error, 'expired')) throw error
-      // A repeat of an accepted envelope is never refused (spec 7.4), so this one was never accepted.
-      const anew = await deps.compose(envelope.id, call)
-      await keep(deps, id, { cursor, envelope: anew })
-      return post(anew)
-    })
+    return (await postKept(envelope, (one) => deps.post(one, call), renew)).duplicate
   } catch (error) {
     // Only this agent can make the id, so it sent the request with another envelope, which was not kept.
     if (id !== undefined && isCode(error, 'id_conflict')) return true

@@ -1,5 +1,3 @@
-import { deferred } from '../http/waiting.ts'
-
 /** Runs jobs: those of one line one after the other, and at most a number of jobs at a time. The oldest job that may run is next. */
 export class Lines {
   #limit: number
@@ -7,7 +5,7 @@ export class Lines {
   readonly #busy = new Set<string>()
   readonly #resting = new Set<string>()
   readonly #returning: (() => void)[] = []
-  #changed = deferred()
+  #changed = Promise.withResolvers<void>()
 
   constructor(limit: number) {
     this.#limit = limit
@@ -88,6 +86,6 @@ export class Lines {
 
   #report(): void {
     this.#changed.resolve()
-    this.#changed = deferred()
+    this.#changed = Promise.withResolvers<void>()
   }
 }

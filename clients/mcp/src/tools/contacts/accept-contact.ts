@@ -3,7 +3,6 @@ import { ToolError } from '../../output/tool-error.ts'
 import { nameOf } from '../../reading/view.ts'
 import { AgentId, FenceNonce, NameOrId, OtherName } from '../../schemas.ts'
 import { obtainConsent } from '../../send/consent.ts'
-import { isAccepted } from '../../send/contacts.ts'
 import { defineTool } from '../tool.ts'
 import { resolveAgent } from './resolve.ts'
 
@@ -23,7 +22,7 @@ export const acceptContact = defineTool({
     const { agentId, name } = agent
     if (agentId === key.agentId) throw new ToolError('own_agent', 'this is your own agent, which needs no contact')
     await mailbox.exclusively(async () => {
-      if (await isAccepted(client, agentId, signal)) return
+      if ((await client.contactState(agentId, { signal })) === 'accepted') return
       const intent = {
         what: `accept ${name === undefined ? agentId : `"${name}"`} as a contact`,
         reaches: { id: agentId, why: 'from then on the two agents write to each other without asking you' },
