@@ -108,13 +108,3 @@ test('an id is found in the directory, and its name is pinned; an entry that tak
   expect(await honest.senders.ofSender(mallory.agentId, signal)).toMatchObject({ name: 'bob', isUsed: false })
   await expect(honest.senders.check('bob', signal)).rejects.toMatchObject({ reason: 'key_changed' })
 })
-
-test('spec 13.5: a later process keeps the key of a name, and refuses another one', async () => {
-  const store = createMemoryStore()
-  await scene({ store }).senders.ofSender(`bob@${authority}`, signal)
-  const { senders, directory } = scene({ store })
-  directory.set('bob', agentOf('bob', mallory))
-  expect(await senders.ofSender(`bob@${authority}`, signal)).toMatchObject({ agentId: bob.agentId })
-  expect(await senders.ofSender(bob.agentId, signal)).toMatchObject({ name: 'bob' })
-  await expect(senders.check('bob', signal)).rejects.toMatchObject({ reason: 'key_changed' })
-})

@@ -1,4 +1,5 @@
 import { sleep } from '@svc/sdk/http/waiting.ts'
+import { Lines } from '@svc/sdk/lines.ts'
 import { Lease } from './lease.ts'
 
 /** Interval between checks while another process has the turn. */
@@ -11,7 +12,7 @@ const STUCK_MS = 120_000
 /** A mutex for all calls of a state folder, in this process and in others. */
 export class Turns {
   readonly #lease: Lease
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #calls = new Lines(1)
 
   /** @param path the file of the lease. */
   constructor(path: string) {
@@ -20,9 +21,7 @@ export class Turns {
 
   /** Runs the work when no other call has the turn. Rejects with the signal's reason if the signal is aborted before that. */
   runAlone<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    const turn = this.#last.then(() => this.#runWithLease(work, signal))
-    this.#last = turn.catch(() => undefined)
-    return turn
+    return this.#calls.run('', () => this.#runWithLease(work, signal))
   }
 
   async #runWithLease<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {

@@ -112,11 +112,8 @@ export async function* readEventStream(
       connection.abort()
       unlink()
     }
-    if (
-      isCode(failure, 'timestamp_out_of_range') &&
-      deps.clock.revision !== revision &&
-      corrections < MAX_CORRECTIONS
-    ) {
+    const isMistimed = isCode(failure, 'timestamp_out_of_range') && deps.clock.revision !== revision
+    if (isMistimed && corrections < MAX_CORRECTIONS) {
       corrections += 1
       continue
     }

@@ -7,13 +7,13 @@ import type { EventGap } from '../events/event-listing.ts'
 import type { StreamOptions } from '../events/event-stream.ts'
 import type { CallOptions, ComposeOptions } from '../http/options.ts'
 import { linkAbort } from '../http/waiting.ts'
+import { Lines } from '../lines.ts'
 import { draftAnswer, ErrorAnswer, type Received } from '../messages/answer.ts'
 import { jsonBody } from '../messages/body.ts'
 import type { Draft } from '../messages/compose.ts'
 import { postKept } from '../messages/post-kept.ts'
 import type { Store } from '../store/store.ts'
 import { type Answer, type Entry, Journal } from './journal.ts'
-import { Lines } from './lines.ts'
 import { delayAfter, isFatal, isPassing } from './waits.ts'
 
 export interface HandlerContext {
@@ -486,10 +486,7 @@ export class Consumer {
 
   #limited<T>(call: () => Promise<T>): Promise<T> {
     this.#nextCall += 1
-    const line = String(this.#nextCall)
-    return new Promise((resolve, reject) => {
-      this.#calls.add(line, () => call().then(resolve, reject))
-    })
+    return this.#calls.run(String(this.#nextCall), call)
   }
 
   /** @returns false if the consumer stops. */

@@ -1,7 +1,6 @@
-import { ContactState } from '@svc/contracts/resources.ts'
 import { ToolError } from '../../output/tool-error.ts'
 import { nameOf } from '../../reading/view.ts'
-import { AgentId, FenceNonce, NameOrId, OtherName } from '../../schemas.ts'
+import { ContactView, NameOrId } from '../../schemas.ts'
 import { defineTool } from '../tool.ts'
 import { resolveAgent } from './resolve.ts'
 
@@ -14,7 +13,7 @@ export const removeContact = defineTool({
   reach: 'own',
   hints: { idempotent: true },
   input: { agent: NameOrId },
-  output: { agent_id: AgentId, name: OtherName, fence: FenceNonce, contact: ContactState },
+  output: ContactView,
   async run(mailbox, args, { fence, signal }) {
     const { client, senders } = mailbox
     const agent = await resolveAgent(senders, args.agent, signal)

@@ -31,6 +31,13 @@ export class Lines {
     return this.#waiting.filter((job) => job.line === line).length
   }
 
+  /** Runs a job when it is its turn. @returns its result. */
+  run<T>(line: string, job: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.add(line, () => job().then(resolve, reject))
+    })
+  }
+
   /** @param run never rejects. */
   add(line: string, run: () => Promise<void>): void {
     this.#waiting.push({ line, run })
