@@ -59,11 +59,12 @@ import { originOf, segment } from './http/url-parts.ts'
 import { sleep, untilAborted } from './http/waiting.ts'
 import type { AgentKey } from './keys.ts'
 import { draftAnswer, type Received, receivedOf } from './messages/answer.ts'
+import type { AnswerWatch } from './messages/answer-watch.ts'
 import { jsonBody } from './messages/body.ts'
 import { composeEnvelope, type Draft } from './messages/compose.ts'
 import { assertAddressedTo, type Opened, openReceived } from './messages/open.ts'
 import { type KnownAgent, People, publicKeyOf } from './messages/people.ts'
-import type { AnswerWatch, RequestOptions } from './messages/requests.ts'
+import type { RequestOptions } from './messages/requests.ts'
 import type { ConsumerDeps, ProcessOptions } from './process/consumer.ts'
 import { type RegisterOptions, register } from './register.ts'
 import { createMemoryStore, type Store } from './store/store.ts'
@@ -368,7 +369,8 @@ export class AgentClient {
     const { seal = false, acceptReplies = true, key, ttl, threadId, replyTo } = options
     if (to.startsWith(BOARD_PREFIX)) throw new TypeError('a board does not answer: send the request to an agent')
     const { secretKey } = this.#signer()
-    const { sendRequest, AnswerWatch } = await import('./messages/requests.ts')
+    const { sendRequest } = await import('./messages/requests.ts')
+    const { AnswerWatch } = await import('./messages/answer-watch.ts')
     this.#answers ??= new AnswerWatch({
       stream: (rest) => this.stream(rest),
       events: (rest) => this.events(rest),

@@ -14,17 +14,10 @@ import { ToolError } from '../output/tool-error.ts'
 import { textOf } from '../reading/read.ts'
 import type { KnownAgent } from '../reading/senders.ts'
 import type { SentRecord } from '../store/sent.ts'
+import { checkBefore, checkRecipient } from './checks.ts'
 import { obtainConsent } from './consent.ts'
 import { ACCEPTANCE_UNITS, type Delivered, findBudget, receiptOf } from './receipt.ts'
-import {
-  asRefusal,
-  findContact,
-  isTrusted,
-  mostRecipients,
-  type Recipient,
-  reachOf,
-  type Standing,
-} from './recipient.ts'
+import { findContact, isTrusted, mostRecipients, type Recipient, reachOf, type Standing } from './recipient.ts'
 
 export interface Outgoing {
   readonly to: Recipient
@@ -177,36 +170,6 @@ async function accept(
   })
   if (acceptance === 'accepted') log('accepted', { agent: agentId })
   return acceptance
-}
-
-/** @throws ToolError `contacts_only`. */
-function checkRecipient({ policy }: Mailbox, contact: Standing): void {
-  if (!policy.contactsOnly || isTrusted(contact)) return
-  throw new ToolError(
-    'contacts_only',
-    'this server sends only to accepted contacts. Nothing was sent. Only the person you work for can accept contacts. Do not look for another way.',
-  )
-}
-
-/** Refusals that are known before the message is sent. Otherwise a person would agree, or a recipient be accepted, for nothing. */
-async function checkBefore(
-  { client, senders }: Mailbox,
-  { to, replyTo, threadId }: Outgoing,
-  signal: AbortSignal,
-): Promise<void> {
-  if ('agent' in to && (await senders.check(to.agent.name, signal).catch(asRefusal)).agent.revoked) {
-    throw new ToolError('recipient_unavailable', 'the recipient was revoked for ever. Nothing was sent.')
-  }
-  for (const id of [replyTo, threadId]) {
-    if (id === undefined) continue
-    await client.message(id, { signal }).catch((error: unknown) => {
-      if (!isCode(error, 'not_found')) throw error
-      throw new ToolError(
-        'invalid_reference',
-        'reply_to and thread_id must name a message of this conversation that has not expired. Nothing was sent.',
-      )
-    })
-  }
 }
 
 /** @throws ToolError `cannot_seal`; ApiError `message_too_large`. */

@@ -1,5 +1,5 @@
 import { type ReadonlySignal, signal } from '@preact/signals'
-import type { Envelope, SendResult } from '@svc/contracts/resources.ts'
+import type { SendResult } from '@svc/contracts/resources.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { ApiError } from '@svc/sdk/errors.ts'
 import type { PendingEnvelope, SentPlaintext } from '../../vault/agent-store.ts'
