@@ -1,12 +1,6 @@
 import { generateKey } from '@svc/sdk/keys.ts'
 import { describe, expect, test } from 'vitest'
-import {
-  AUTHORITY,
-  createFakeContext,
-  createFakeDirectory,
-  createKept,
-  type FakeDirectory,
-} from '../../../test/fake-context.ts'
+import { AUTHORITY, createFakeContext, createFakeDirectory, createKept, type FakeDirectory } from './fake-context.ts'
 import { labelOf, People } from './people.ts'
 
 const [alice, bob, carol, mallory] = [generateKey(), generateKey(), generateKey(), generateKey()]

@@ -3,7 +3,7 @@ import type { Envelope, Message } from '@svc/contracts/resources.ts'
 import { type AgentKey, generateKey, keyFromSeed } from '@svc/sdk/keys.ts'
 import { describe, expect, test } from 'vitest'
 import verdicts from '../../../../../docs/vectors/verdicts.json' with { type: 'json' }
-import { AUTHORITY, createFakeContext, createFakeDirectory, type FakeDirectory } from '../../../test/fake-context.ts'
+import { AUTHORITY, createFakeContext, createFakeDirectory, type FakeDirectory } from '../agent/fake-context.ts'
 import { People } from '../agent/people.ts'
 import { digestOf } from './digest.ts'
 import { type Opened, Opener, type ReadFrom } from './opening.ts'

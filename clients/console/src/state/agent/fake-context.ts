@@ -4,8 +4,8 @@ import type { Agent } from '@svc/contracts/resources.ts'
 import { AgentClient } from '@svc/sdk/client.ts'
 import type { AgentKey } from '@svc/sdk/keys.ts'
 import { createMemoryStore, type Store } from '@svc/sdk/store/store.ts'
-import type { AgentContext } from '../src/state/agent/context.ts'
-import type { AgentStore } from '../src/vault/agent-store.ts'
+import type { AgentStore } from '../../vault/agent-store.ts'
+import type { AgentContext } from './context.ts'
 
 export const AUTHORITY = 'messages.example'
 
