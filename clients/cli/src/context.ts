@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
 import { AgentClient } from '@svc/sdk/client.ts'
+import type { ClientOptions } from '@svc/sdk/http/options.ts'
 import type { AgentKey } from '@svc/sdk/keys.ts'
 import type { Store } from '@svc/sdk/store/store.ts'
-import { isAgentId } from '@svc/svc1/agent-id.ts'
 import type { Command } from 'commander'
 import { createAgentStore, folderOfAgent } from './files/agent-store.ts'
 import { readKeyFile } from './files/key-file.ts'
@@ -98,13 +98,8 @@ export function contextOf(io: Io, command: Command): Context {
       ...(key === undefined ? {} : { key, store: storeOf(key, () => client) }),
       ...(key === undefined || agent === undefined ? {} : { name: agent }),
     }
-    let client: AgentClient
-    try {
-      client = new AgentClient(options)
-      return client
-    } catch (cause) {
-      throw new UsageError(`${url} is not the URL of a service: ${(cause as Error).message}`, { cause })
-    }
+    const client: AgentClient = newClient(options)
+    return client
   }
 
   function storeOf({ agentId }: AgentKey, client: () => AgentClient): Store {
@@ -112,6 +107,15 @@ export function contextOf(io: Io, command: Command): Context {
       const authority = await client().authority({ signal: io.signal })
       return folderOfAgent(io.env, 'agents', { agentId, authority })
     })
+  }
+}
+
+/** @throws UsageError if the URL is not one of a service. */
+export function newClient(options: ClientOptions): AgentClient {
+  try {
+    return new AgentClient(options)
+  } catch (cause) {
+    throw new UsageError(`${options.url} is not the URL of a service: ${(cause as Error).message}`, { cause })
   }
 }
 
@@ -188,12 +192,6 @@ function findTarget({ env }: Pick<Io, 'env'>, options: GlobalOptions): Target {
 function formatOf({ json = false, quiet = false, output }: GlobalOptions): OutputFormat {
   if (quiet) return 'ids'
   return output ?? (json ? 'ndjson' : 'table')
-}
-
-/** The agent id for a name, an address or an agent id. Looks up a name whose key is not pinned. */
-export async function agentIdOf(who: string, client: AgentClient, signal: AbortSignal): Promise<string> {
-  // A name has at most 32 characters. An agent id has more, except for one in 10^14.
-  return isAgentId(who) ? who : (await client.resolve(who, { signal })).agentId
 }
 
 function withoutSlash(url: string): string {

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline/promises'
 import { addAbortSignal, type Readable, type Writable } from 'node:stream'
 
 /** Everything that a command uses of its process. Tests pass substitutes. */
@@ -29,6 +31,27 @@ export async function readStdin({ stdin, signal }: Io): Promise<string> {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
   } catch (cause) {
     throw new UsageError('standard input is not UTF-8', { cause })
+  }
+}
+
+/** Reads a text file, or standard input for `-`. @throws UsageError. */
+export async function readTextOf(file: string, io: Io): Promise<string> {
+  if (file === '-') return readStdin(io)
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (cause) {
+    throw new UsageError(`${file} cannot be read`, { cause })
+  }
+}
+
+/** Asks on the terminal. @returns undefined if there is none. */
+export async function askOnTerminal(question: string, { stdin, stderr, signal }: Io): Promise<string | undefined> {
+  if (stdin.isTTY !== true) return undefined
+  const terminal = createInterface({ input: stdin, output: stderr })
+  try {
+    return (await terminal.question(question, { signal })).trim()
+  } finally {
+    terminal.close()
   }
 }
 

@@ -183,6 +183,7 @@ describe('exit codes', () => {
     ['an invalid visibility', ['boards', 'create', 'x', '--visibility', 'secret'], 2],
     ['a vote for a dot segment', ['vote', '..'], 2],
     ['a dot segment as sender', ['inbox', '--verify', '..'], 2],
+    ['a sender that is no key', ['inbox', '--verify', 'ed25519:00'], 2],
     ['an invalid URL', ['health', '--url', 'nowhere'], 2],
     ['a URL with a path', ['health', '--url', 'http://127.0.0.1:9/v2'], 2],
     ['no process on the port', ['health', ...nowhere], 3],

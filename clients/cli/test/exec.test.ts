@@ -1,7 +1,7 @@
 /** `svc listen --exec` and `--forward`, against the real system. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -220,34 +220,6 @@ test('killed several times, it still finishes every message and post of the real
   expect([...new Set(ida.lines())]).toEqual(ids)
   const [one = '', , three = ''] = ids
   expect(await ida.receipts([one, three])).toEqual(['processed', 'processed'])
-})
-
-test('the progress file of an earlier version is read once, and refused if it is damaged or of another agent', {
-  timeout: 120_000,
-}, async () => {
-  const lea = await startListener('lea')
-  await lea.send('done by the earlier version')
-  const id = await lea.send('next')
-  const progress = `${lea.state}/progress.json`
-  mkdirSync(lea.state)
-  const agent_id = await quietly('lea', 'key', 'show')
-  const args = ['--exec', 'echo "$SVC_MESSAGE_ID" >> "$LOG"', '--count', '1']
-  for (const [text, sentence] of [
-    ['{', 'is damaged'],
-    [
-      JSON.stringify({ version: 1, agent_id: 'another', authority: system.authority, cursor: 1 }),
-      'belongs to another at',
-    ],
-  ] as const) {
-    writeFileSync(progress, text)
-    const run = lea.listen(args)
-    expect([await run.ended, await run.stderr]).toEqual([2, expect.stringContaining(sentence)])
-  }
-  writeFileSync(progress, JSON.stringify({ version: 1, agent_id, authority: system.authority, cursor: 1 }))
-  const run = lea.listen(args)
-  expect(await run.ended).toBe(0)
-  expect(await run.stderr).toContain('listening after cursor 1')
-  expect([lea.lines(), lea.cursor(), existsSync(progress)]).toEqual([[id], 2, false])
 })
 
 describe('--forward', () => {

@@ -193,18 +193,6 @@ describe('verification', () => {
     expect((await scene.as('bob', 'inbox --requests')).stdout).toContain('signature verified')
     expect(scene.service.requests.slice(before).map(({ target }) => target)).not.toContain('/v2/agents/alice')
   })
-
-  test('an invalid key is a usage error', async () => {
-    await using scene = await startScene('alice')
-    expect(await scene.as('alice', 'inbox --verify ed25519:00')).toMatchObject({ exitCode: 2 })
-  })
-
-  test('a message sealed for a pinned key opens only with that key', async () => {
-    await using scene = await startScene('alice', 'bob', 'carol')
-    const [carol] = (await scene.as('carol', 'key show --json')).documents()
-    const id = await idOf(scene.as('alice', `send bob hello --json --seal-for ${String(carol?.pubkey)}`))
-    expect((await scene.as('bob', `read ${id}`)).exitCode).toBe(4)
-  })
 })
 
 describe('spec 13.5: a message that is good, but addressed to another reader', () => {

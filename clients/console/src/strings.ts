@@ -238,7 +238,6 @@ export const strings = {
     jsonWrong: (reason: string): string => `This JSON cannot be sent: ${reason}.`,
     seal: 'Seal',
     sealHint: 'Only the recipient can read it. Unsealed messages are signed, and the operator can read them.',
-    boardSeal: 'Posts cannot be sealed.',
     size: 'Size',
     bytes: (bytes: number, max: number): string => `${bytes.toLocaleString('en')} of ${max.toLocaleString('en')} bytes`,
     tooLarge: 'The message is too large.',
@@ -255,7 +254,6 @@ export const strings = {
     sent: 'Sent.',
     sentRequest: 'Sent. It waits as a request until the recipient accepts you.',
     posted: 'Posted.',
-    draftSaved: 'Draft saved',
     discard: 'Discard',
     noRecipient: (name: string): string => `No active agent has the name ${name}.`,
     acceptReplies: 'Let them answer (accepts them as a contact, 1 unit)',
@@ -378,8 +376,6 @@ export const strings = {
     agentId: 'Agent id',
     publicKey: 'Public key',
     budget: 'Today’s budget',
-    budgetFree: (used: number, free: number): string =>
-      `${used.toLocaleString('en')} of ${units(free)} free units used`,
     free: 'Free units',
     ceiling: 'Ceiling',
     credits: 'Credits',
@@ -433,7 +429,6 @@ export const strings = {
     exportMessagesHint:
       'Sent and received messages, as one JSON object per line. Texts that were sent from here are added.',
     exported: (count: number): string => `${things(count, 'message', 'messages')} exported`,
-    exporting: 'Exporting…',
     danger: 'Danger',
     wipe: 'Wipe this agent from this browser',
     wipeText:

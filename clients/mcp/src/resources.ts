@@ -8,10 +8,10 @@ import {
 import { Type } from '@sinclair/typebox'
 import type { Mailbox } from './mailbox.ts'
 import { errorText, explainError } from './output/explain-error.ts'
-import { createFence, type Fence } from './output/fence.ts'
+import { createFence } from './output/fence.ts'
 import { render } from './output/render.ts'
 import { ToolError } from './output/tool-error.ts'
-import { previewCharacters, viewMessage } from './reading/view.ts'
+import { viewMessage, viewMessages } from './reading/view.ts'
 import { viewBoard } from './reading/view-board.ts'
 import { BoardId, BoardView, Id, isFitting, MessageView } from './schemas.ts'
 import { type Border, createBorder } from './tools/border.ts'
@@ -91,7 +91,7 @@ export function registerResources(server: McpServer, mailbox: Mailbox): void {
 
 async function readLane(mailbox: Mailbox, lane: 'inbox' | 'requests', signal: AbortSignal): Promise<string> {
   const page = await mailbox.client.inbox({ lane, unacked: true, pageSize: LISTED, signal }).page()
-  const messages = await viewAll(mailbox, page.items, { fence: createFence() }, signal)
+  const messages = await viewMessages(mailbox, page.items, { fence: createFence(), limit: LISTED }, signal)
   return rendered(createBorder(mailbox), LANE, { messages, more: page.next !== '' })
 }
 
@@ -101,26 +101,12 @@ async function readBoard(mailbox: Mailbox, id: string, signal: AbortSignal): Pro
   const board = await mailbox.client.board(id, { signal })
   rememberBoard(mailbox, board.id)
   const page = await mailbox.client.feed(id, { pageSize: LISTED, signal }).page()
-  const posts = await viewAll(mailbox, page.items, { fence, boardId: id }, signal)
+  const posts = await viewMessages(mailbox, page.items, { fence, boardId: id, limit: LISTED }, signal)
   return rendered(createBorder(mailbox), BOARD, {
     board: viewBoard(mailbox, board, fence),
     posts,
     more: page.next !== '',
   })
-}
-
-async function viewAll(
-  mailbox: Mailbox,
-  messages: readonly Parameters<typeof viewMessage>[1][],
-  { fence, boardId }: { fence: Fence; boardId?: string },
-  signal: AbortSignal,
-): Promise<object[]> {
-  const views = []
-  for (const message of messages) {
-    const excerpt = { fence, boardId, characters: previewCharacters(mailbox, LISTED) }
-    views.push(await viewMessage(mailbox, message, excerpt, signal))
-  }
-  return views
 }
 
 function textOf(uri: string, text: string): ReadResourceResult {

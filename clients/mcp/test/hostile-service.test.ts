@@ -1,6 +1,5 @@
 /** The effects of a hostile service, and of a service that is down, on the model of an agent. */
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
-import { generateKey } from '@svc/sdk/keys.ts'
+import { existsSync } from 'node:fs'
 import { registered, startService, uniqueName } from '@svc/sdk/test/agents.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { startTcpProxy } from '@svc/test/support/stand-ins/tcp-proxy.ts'
@@ -201,26 +200,6 @@ describe('a hostile service', () => {
       })
     }
   })
-})
-
-test('spec 13.5: a key that an earlier version pinned in the state folder is still the only one for its name', async () => {
-  await using stack = new AsyncDisposableStack()
-  const { service, stage, alice: before } = await startScene(stack)
-  const { path } = before
-  const [bob] = await registered(service, 'bob')
-  const [folder = ''] = readdirSync(path('key.state'))
-  const { agentId, pubkey } = generateKey()
-  mkdirSync(path(`key.state/${folder}/pins`))
-  const pin = JSON.stringify({ name: bob.name, agentId, pubkey, by: 'first use' })
-  writeFileSync(path(`key.state/${folder}/pins/${bob.name}`), pin)
-  const alice = await stage.serve(stack, { policy: POLICY, keyPath: before.keyPath, register: before.name })
-  await bob.send({ to: alice.name, body: 'hello' })
-  expect(await alice.call('check_inbox')).toMatchObject({
-    messages: [
-      { verified: false, from: { agent_id: agentId, name: bob.name }, problem: expect.stringMatching(/did not sign/) },
-    ],
-  })
-  expect(textOf(await alice.result('find_agent', { name: bob.name }))).toMatch(/^key_changed: /)
 })
 
 test('if the service is down at the start, tools are listed and report it, and work when the service is back', async () => {

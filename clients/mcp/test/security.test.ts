@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { AgentClient } from '@svc/sdk/client.ts'
-import { keyFromSeed, parseKey, seedOf } from '@svc/sdk/keys.ts'
+import { parseKey, seedOf } from '@svc/sdk/keys.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Fields, overHttp, sendById, textOf } from './scene.ts'
 import { type Stage, startStage, TOKEN } from './stage.ts'
@@ -171,14 +171,6 @@ describe('the sender', () => {
     const owner = await stage.agent()
     const { id } = await owner.client.createBoard({ title: 'a title', visibility: 'public' })
     expect(await strict.call('read_board', { board_id: id })).toMatchObject({ board: { about: null } })
-  })
-
-  test('a key that the person pinned overrides the directory', async () => {
-    await using stack = new AsyncDisposableStack()
-    const bob = await stage.agent()
-    const other = keyFromSeed('11'.repeat(32))
-    const alice = await stage.serve(stack, { pins: [`${bob.name}=${other.pubkey}`] })
-    expect(textOf(await alice.result('find_agent', { name: bob.name }))).toMatch(/^key_changed: /)
   })
 })
 

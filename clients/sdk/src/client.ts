@@ -28,7 +28,7 @@ import { agentIdOf, isAgentId } from '@svc/svc1/agent-id.ts'
 import { derivedId } from '@svc/svc1/derived-id.ts'
 import { formatPublicKey } from '@svc/svc1/public-key.ts'
 import { type Acceptance, Acceptances, type AcceptOptions } from './contacts/acceptances.ts'
-import { AnswerError, ApiError, VerificationError } from './errors.ts'
+import { AnswerError, ApiError, isCode, VerificationError } from './errors.ts'
 import { createEventListing, type EventListing, type EventOptions } from './events/event-listing.ts'
 import { readEventStream, type StreamOptions } from './events/event-stream.ts'
 import * as answers from './http/answers.ts'
@@ -59,11 +59,12 @@ import { originOf, segment } from './http/url-parts.ts'
 import { sleep, untilAborted } from './http/waiting.ts'
 import type { AgentKey } from './keys.ts'
 import { draftAnswer, type Received, receivedOf } from './messages/answer.ts'
+import type { AnswerWatch } from './messages/answer-watch.ts'
 import { jsonBody } from './messages/body.ts'
 import { composeEnvelope, type Draft } from './messages/compose.ts'
 import { assertAddressedTo, type Opened, openReceived } from './messages/open.ts'
 import { type KnownAgent, People, publicKeyOf } from './messages/people.ts'
-import type { AnswerWatch, RequestOptions } from './messages/requests.ts'
+import type { RequestOptions } from './messages/requests.ts'
 import type { ConsumerDeps, ProcessOptions } from './process/consumer.ts'
 import { type RegisterOptions, register } from './register.ts'
 import { createMemoryStore, type Store } from './store/store.ts'
@@ -216,6 +217,11 @@ export class AgentClient {
     return this.#people.resolve(who, signal)
   }
 
+  /** The agent id that a name, an address of this service, or an agent id stands for. See `resolve`. An id stands for itself. */
+  async idOf(who: string, { signal }: CallOptions = {}): Promise<string> {
+    return this.#people.idOf(who, signal)
+  }
+
   /**
    * Pins a name to a key or an agent id that you did not get from the service. From then on no other key is believed for this
    * name. The key of an id is asked for. The pin holds even if this call then fails.
@@ -273,6 +279,11 @@ export class AgentClient {
     return this.#list('/v2/contacts', answers.contactPage, options)
   }
 
+  /** The state of one agent among the contacts. `none` if it is neither accepted nor blocked. */
+  async contactState(agentId: string, { signal }: CallOptions = {}): Promise<ContactState> {
+    return this.#acceptances.stateOf(agentId, { signal })
+  }
+
   /**
    * Accepts an agent (one unit; moves its pending request into the inbox), blocks it (free) or forgets it (`none`, free).
    * Codes: `not_found` for an unknown agent, `invalid_request` for the agent itself, and the codes of the budget.
@@ -327,8 +338,8 @@ export class AgentClient {
     } catch (error) {
       // The clock was corrected after the envelope was composed. The service refused the envelope, so a new one is not a
       // duplicate.
-      const mistimed = error instanceof ApiError && error.code === 'envelope_timestamp_out_of_range'
-      if (!mistimed || this.#clock.revision === revision) throw error
+      const isMistimed = isCode(error, 'envelope_timestamp_out_of_range')
+      if (!isMistimed || this.#clock.revision === revision) throw error
       return this.post(await this.compose(draft, options), options)
     }
   }
@@ -358,7 +369,8 @@ export class AgentClient {
     const { seal = false, acceptReplies = true, key, ttl, threadId, replyTo } = options
     if (to.startsWith(BOARD_PREFIX)) throw new TypeError('a board does not answer: send the request to an agent')
     const { secretKey } = this.#signer()
-    const { sendRequest, AnswerWatch } = await import('./messages/requests.ts')
+    const { sendRequest } = await import('./messages/requests.ts')
+    const { AnswerWatch } = await import('./messages/answer-watch.ts')
     this.#answers ??= new AnswerWatch({
       stream: (rest) => this.stream(rest),
       events: (rest) => this.events(rest),

@@ -1,6 +1,6 @@
 import type { Challenge, RegistrationResult } from '@svc/contracts/resources.ts'
 import { type SolveProgress, solveWork } from '@svc/svc1/pow.ts'
-import { AnswerError, ApiError } from './errors.ts'
+import { AnswerError, isCode } from './errors.ts'
 
 export interface RegisterOptions {
   /** Stops the proof of work, or the request that is under way. */
@@ -43,5 +43,5 @@ export async function register(calls: Calls, options: RegisterOptions): Promise<
 
 /** Whether the challenge expired during the work, or another registration of this key has used it. */
 function isSpent(error: unknown): boolean {
-  return error instanceof ApiError && (error.code === 'challenge_invalid' || error.code === 'challenge_consumed')
+  return isCode(error, 'challenge_invalid') || isCode(error, 'challenge_consumed')
 }

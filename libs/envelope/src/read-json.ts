@@ -25,153 +25,167 @@ const LONG_NUMBER = 309
  * @throws IJsonError.
  */
 export function readJson(text: string, outlineOf?: ReadonlySet<string>): JsonValue {
-  const isFull = outlineOf === undefined
+  return new JsonReader(text, outlineOf).readAll()
+}
+
+class JsonReader {
+  readonly #text: string
+  readonly #outlineOf: ReadonlySet<string> | undefined
+  readonly #isFull: boolean
   /**
    * For each level, a map from a name to the last object that had it. One map per level is enough, because only one object
    * of a level is open at a time.
    */
-  const owners: Map<string, number>[] = []
-  let objects = 0
-  let hasOther = false
-  let at = 0
+  readonly #owners: Map<string, number>[] = []
+  #objects = 0
+  #hasOther = false
+  #at = 0
 
-  const value = readValue(0)
-  skipSpace()
-  if (at < text.length) throw notJson()
-  return value
+  constructor(text: string, outlineOf: ReadonlySet<string> | undefined) {
+    this.#text = text
+    this.#outlineOf = outlineOf
+    this.#isFull = outlineOf === undefined
+  }
 
-  function readValue(level: number): JsonValue {
-    skipSpace()
-    switch (text.charCodeAt(at)) {
+  readAll(): JsonValue {
+    const value = this.#readValue(0)
+    this.#skipSpace()
+    if (this.#at < this.#text.length) throw notJson()
+    return value
+  }
+
+  #readValue(level: number): JsonValue {
+    this.#skipSpace()
+    switch (this.#text.charCodeAt(this.#at)) {
       case OPEN_BRACE:
-        return readObject(level)
+        return this.#readObject(level)
       case OPEN_BRACKET:
-        return readArray(level)
+        return this.#readArray(level)
       case QUOTE:
-        return readString()
+        return this.#readString()
       case 0x74: // t
       case 0x66: // f
       case 0x6e: // n
-        return readLiteral()
+        return this.#readLiteral()
       default:
-        return readNumber(level)
+        return this.#readNumber(level)
     }
   }
 
-  function readObject(level: number): JsonObject {
+  #readObject(level: number): JsonObject {
     const object: JsonObject = {}
-    owners[level] ??= new Map()
-    const owner = owners[level]
-    const self = ++objects
-    at++
-    if (take(CLOSE_BRACE)) return object
+    this.#owners[level] ??= new Map()
+    const owner = this.#owners[level]
+    const self = ++this.#objects
+    this.#at++
+    if (this.#take(CLOSE_BRACE)) return object
     do {
-      skipSpace()
-      if (text.charCodeAt(at) !== QUOTE) throw notJson()
-      const name = readString()
+      this.#skipSpace()
+      if (this.#text.charCodeAt(this.#at) !== QUOTE) throw notJson()
+      const name = this.#readString()
       if (name === '__proto__') throw new IJsonError('a member named __proto__')
       if (owner.get(name) === self) throw new IJsonError('duplicate member names')
       owner.set(name, self)
-      expect(COLON)
-      const member = readValue(level + 1)
-      if (isFull || (level === 0 && isOutlined(name))) object[name] = member
-    } while (take(COMMA))
-    expect(CLOSE_BRACE)
+      this.#expect(COLON)
+      const member = this.#readValue(level + 1)
+      if (this.#isFull || (level === 0 && this.#isOutlined(name))) object[name] = member
+    } while (this.#take(COMMA))
+    this.#expect(CLOSE_BRACE)
     return object
   }
 
-  function isOutlined(name: string): boolean {
-    if (outlineOf?.has(name)) return true
-    const isFirst = !hasOther
-    hasOther = true
+  #isOutlined(name: string): boolean {
+    if (this.#outlineOf?.has(name)) return true
+    const isFirst = !this.#hasOther
+    this.#hasOther = true
     return isFirst
   }
 
-  function readArray(level: number): JsonValue[] {
+  #readArray(level: number): JsonValue[] {
     const array: JsonValue[] = []
-    at++
-    if (take(CLOSE_BRACKET)) return array
+    this.#at++
+    if (this.#take(CLOSE_BRACKET)) return array
     do {
-      const item = readValue(level + 1)
-      if (isFull) array.push(item)
-    } while (take(COMMA))
-    expect(CLOSE_BRACKET)
+      const item = this.#readValue(level + 1)
+      if (this.#isFull) array.push(item)
+    } while (this.#take(COMMA))
+    this.#expect(CLOSE_BRACKET)
     return array
   }
 
-  function readString(): string {
-    const start = at
+  #readString(): string {
+    const start = this.#at
     let isEscaped = false
-    for (at++; text.charCodeAt(at) !== QUOTE; at++) {
-      const unit = text.charCodeAt(at)
+    for (this.#at++; this.#text.charCodeAt(this.#at) !== QUOTE; this.#at++) {
+      const unit = this.#text.charCodeAt(this.#at)
       if (unit === BACKSLASH) {
         isEscaped = true
-        at++
+        this.#at++
       } else if (!(unit >= 0x20)) {
         throw notJson() // a control character, or NaN at the end of the text
       }
     }
-    at++
-    if (!isEscaped) return text.slice(start + 1, at - 1)
-    const string = parseJson(text.slice(start, at)) as string
+    this.#at++
+    if (!isEscaped) return this.#text.slice(start + 1, this.#at - 1)
+    const string = parseJson(this.#text.slice(start, this.#at)) as string
     if (!string.isWellFormed()) throw new IJsonError('a lone surrogate')
     return string
   }
 
-  function readNumber(level: number): number {
-    const start = at
-    skip('-')
-    if (!skip('0')) skipDigits()
-    if (skip('.')) skipDigits()
-    const isExponent = skip('e') || skip('E')
+  #readNumber(level: number): number {
+    const start = this.#at
+    this.#skip('-')
+    if (!this.#skip('0')) this.#skipDigits()
+    if (this.#skip('.')) this.#skipDigits()
+    const isExponent = this.#skip('e') || this.#skip('E')
     if (isExponent) {
-      if (!skip('-')) skip('+')
-      skipDigits()
+      if (!this.#skip('-')) this.#skip('+')
+      this.#skipDigits()
     }
-    if (!isFull && level > 1 && !isExponent && at - start < LONG_NUMBER) return 0 // the outline does not contain it
-    const number = Number(text.slice(start, at))
+    if (!this.#isFull && level > 1 && !isExponent && this.#at - start < LONG_NUMBER) return 0 // the outline does not contain it
+    const number = Number(this.#text.slice(start, this.#at))
     if (!Number.isFinite(number)) throw new IJsonError('a number beyond a double')
     return number
   }
 
-  function skipDigits(): void {
-    const start = at
-    while (isDigit(text.charCodeAt(at))) at++
-    if (at === start) throw notJson()
+  #skipDigits(): void {
+    const start = this.#at
+    while (isDigit(this.#text.charCodeAt(this.#at))) this.#at++
+    if (this.#at === start) throw notJson()
   }
 
-  function skip(character: string): boolean {
-    const isThere = text[at] === character
-    if (isThere) at++
+  #skip(character: string): boolean {
+    const isThere = this.#text[this.#at] === character
+    if (isThere) this.#at++
     return isThere
   }
 
-  function readLiteral(): JsonValue {
+  #readLiteral(): JsonValue {
     for (const [word, literal] of LITERALS) {
-      if (text.startsWith(word, at)) {
-        at += word.length
+      if (this.#text.startsWith(word, this.#at)) {
+        this.#at += word.length
         return literal
       }
     }
     throw notJson()
   }
 
-  function take(code: number): boolean {
-    skipSpace()
-    const isThere = text.charCodeAt(at) === code
-    if (isThere) at++
+  #take(code: number): boolean {
+    this.#skipSpace()
+    const isThere = this.#text.charCodeAt(this.#at) === code
+    if (isThere) this.#at++
     return isThere
   }
 
-  function expect(code: number): void {
-    if (!take(code)) throw notJson()
+  #expect(code: number): void {
+    if (!this.#take(code)) throw notJson()
   }
 
-  function skipSpace(): void {
+  #skipSpace(): void {
     for (;;) {
-      const code = text.charCodeAt(at)
+      const code = this.#text.charCodeAt(this.#at)
       if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return
-      at++
+      this.#at++
     }
   }
 }

@@ -1,5 +1,5 @@
 import { createHmac, hash } from 'node:crypto'
-import { fetchFailure } from '@svc/sdk/http/transport.ts'
+import { fetchFailure } from '@svc/sdk/http/fetch-failure.ts'
 import type { Work } from './work.ts'
 
 interface ForwardOptions {

@@ -6,7 +6,7 @@ import type { Opened } from '@svc/sdk/messages/open.ts'
 import { parsePublicKey } from '@svc/svc1/public-key.ts'
 import { type Command, InvalidArgumentError } from 'commander'
 import { nameOrId } from '../arguments.ts'
-import { agentIdOf, type Context } from '../context.ts'
+import type { Context } from '../context.ts'
 import { bodyText, indented } from './format.ts'
 import type { Line } from './style.ts'
 
@@ -26,7 +26,7 @@ export async function findExpected(
 ): Promise<Expected> {
   const ids = new Set<string>()
   for (const sender of senders)
-    ids.add(isPublicKey(sender) ? client.trust(sender) : await agentIdOf(sender, client, signal))
+    ids.add(isPublicKey(sender) ? client.trust(sender) : await client.idOf(sender, { signal }))
   return ids
 }
 

@@ -36,7 +36,7 @@ export async function lead({ client, reader, signal, onState }: LeaderOptions): 
     } catch (failure) {
       if (signal.aborted) return
       if (failure instanceof EventGapError) {
-        reader.skipGap(failure.earliest)
+        reader.skipTo(failure.earliest - 1)
         continue
       }
       if (isFinal(failure)) throw failure

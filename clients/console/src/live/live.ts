@@ -4,10 +4,11 @@
  */
 import { type ReadonlySignal, signal } from '@preact/signals'
 import type { Event } from '@svc/contracts/resources.ts'
-import { type AgentClient, ApiError } from '@svc/sdk'
+import type { AgentClient } from '@svc/sdk'
+import { isCode } from '@svc/sdk/errors.ts'
 import { type LiveMessage, openChannel } from './channel.ts'
 import { type LiveState, lead } from './leader.ts'
-import { createReader } from './reader.ts'
+import { Reader } from './reader.ts'
 
 interface LiveOptions {
   readonly client: AgentClient
@@ -17,96 +18,86 @@ interface LiveOptions {
   /** Called for each event after `after`, in order, each once. */
   readonly onEvent: (event: Event) => void
   /** Every event up to this cursor was given to `onEvent`, or is not visible to this agent. */
-  readonly onCursor?: (cursor: number) => void
-  /** Events between the two cursors are gone. Read the lists again. Events after the gap follow. */
-  readonly onGap?: (gap: { readonly after: number; readonly earliest: number }) => void
-}
-
-export interface Live extends Disposable {
-  readonly state: ReadonlySignal<LiveState>
-  /** Why the state is `stopped`. */
-  readonly failure: ReadonlySignal<unknown>
-  /** Cursor of the last event given to `onEvent`, or skipped. */
-  readonly cursor: ReadonlySignal<number>
+  readonly onCursor: (cursor: number) => void
 }
 
 /** A tab that missed something and could not read it tries again after this time. */
 const CATCH_UP_AGAIN_MS = 3_000
 
-/** Begins to follow the events of one agent. Dispose it when the agent or the vault is closed. */
-export function startLive({ client, agentId, after, onEvent, onCursor, onGap }: LiveOptions): Live {
-  const state = signal<LiveState>('catching_up')
-  const failure = signal<unknown>(undefined)
-  const cursor = signal(after)
-  const stopping = new AbortController()
-  let isLeading = false
+/** Follows the events of one agent. Dispose it when the agent or the vault is closed. */
+export class Live implements Disposable {
+  readonly #state = signal<LiveState>('catching_up')
+  readonly #stopping = new AbortController()
+  readonly #channel: ReturnType<typeof openChannel>
+  readonly #reader: Reader
+  #isLeading = false
+  readonly state: ReadonlySignal<LiveState> = this.#state
 
-  const name = `svc-console/live/${agentId}`
-  const channel = openChannel(name, onMessage)
-  const reader = createReader({
-    client,
-    after,
-    signal: stopping.signal,
-    onEvent,
-    onMoved(moved) {
-      cursor.value = moved.cursor
-      onCursor?.(moved.cursor)
-      if (isLeading) channel.tell({ kind: 'moved', ...moved })
-    },
-    onGap: (gap) => onGap?.(gap),
-  })
-
-  // The browser frees the lock however this tab ends. The next tab in the queue then leads.
-  navigator.locks
-    .request(name, { signal: stopping.signal }, () => {
-      isLeading = true
-      return lead({ client, reader, signal: stopping.signal, onState: showState })
+  constructor({ client, agentId, after, onEvent, onCursor }: LiveOptions) {
+    const name = `svc-console/live/${agentId}`
+    const { signal } = this.#stopping
+    this.#channel = openChannel(name, (message) => this.#onMessage(message))
+    this.#reader = new Reader({
+      client,
+      after,
+      signal,
+      onEvent,
+      onMoved: (moved) => {
+        onCursor(moved.cursor)
+        if (this.#isLeading) this.#channel.tell({ kind: 'moved', ...moved })
+      },
     })
-    .catch(stop)
-  channel.tell({ kind: 'hello' })
-
-  return {
-    state,
-    failure,
-    cursor,
-    [Symbol.dispose]() {
-      stopping.abort(new Error('the agent was closed'))
-      channel[Symbol.dispose]()
-    },
+    // The browser frees the lock however this tab ends. The next tab in the queue then leads.
+    navigator.locks
+      .request(name, { signal }, () => {
+        this.#isLeading = true
+        return lead({ client, reader: this.#reader, signal, onState: (state) => this.#showState(state) })
+      })
+      .catch((error: unknown) => this.#stop(error))
+    this.#channel.tell({ kind: 'hello' })
   }
 
-  function showState(next: LiveState): void {
-    state.value = next
-    if (isLeading) channel.tell({ kind: 'state', state: next, cursor: reader.cursor })
+  [Symbol.dispose](): void {
+    this.#stopping.abort(new Error('the agent was closed'))
+    this.#channel[Symbol.dispose]()
   }
 
-  function stop(cause: unknown): void {
-    if (stopping.signal.aborted) return
-    failure.value = cause
-    showState('stopped')
-    stopping.abort(cause)
+  #showState(next: LiveState): void {
+    this.#state.value = next
+    if (this.#isLeading) this.#tellState()
   }
 
-  function onMessage(message: LiveMessage): void {
-    if (isLeading) {
-      if (message.kind === 'hello') channel.tell({ kind: 'state', state: state.value, cursor: reader.cursor })
+  #tellState(): void {
+    this.#channel.tell({ kind: 'state', state: this.#state.value, cursor: this.#reader.cursor })
+  }
+
+  #stop(cause: unknown): void {
+    if (this.#stopping.signal.aborted) return
+    this.#showState('stopped')
+    this.#stopping.abort(cause)
+  }
+
+  #onMessage(message: LiveMessage): void {
+    const reader = this.#reader
+    if (this.#isLeading) {
+      if (message.kind === 'hello') this.#tellState()
     } else if (message.kind === 'state') {
       // A leader that was refused for good frees the lock, so this tab will lead and learn the reason itself.
-      if (message.state !== 'stopped') state.value = message.state
-      if (message.cursor > reader.cursor) catchUp()
+      if (message.state !== 'stopped') this.#state.value = message.state
+      if (message.cursor > reader.cursor) this.#catchUp()
     } else if (message.kind === 'moved') {
-      if (message.after > reader.cursor) catchUp()
+      if (message.after > reader.cursor) this.#catchUp()
       else if (message.event === undefined) reader.skipTo(message.cursor)
       else reader.take(message.event)
     }
   }
 
   /** Reads the events that the leader announced before this tab listened. */
-  function catchUp(): void {
-    reader.catchUp().catch((error: unknown) => {
-      if (stopping.signal.aborted) return
-      if (error instanceof ApiError && error.code === 'signer_revoked') stop(error)
-      else setTimeout(catchUp, CATCH_UP_AGAIN_MS)
+  #catchUp(): void {
+    this.#reader.catchUp().catch((error: unknown) => {
+      if (this.#stopping.signal.aborted) return
+      if (isCode(error, 'signer_revoked')) this.#stop(error)
+      else setTimeout(() => this.#catchUp(), CATCH_UP_AGAIN_MS)
     })
   }
 }

@@ -1,6 +1,6 @@
 import type { Event } from '@svc/contracts/resources.ts'
 import { expect, test } from 'vitest'
-import { createReader, type ReaderOptions } from './reader.ts'
+import { Reader, type ReaderOptions } from './reader.ts'
 
 const eventAt = (cursor: number) => ({ cursor, kind: 'inbox' }) as Event
 
@@ -15,13 +15,12 @@ function start(log: readonly number[], after = 0) {
       },
     }),
   } as unknown as ReaderOptions['client']
-  const reader = createReader({
+  const reader = new Reader({
     client,
     after,
     signal: signal.signal,
     onEvent: ({ cursor }) => seen.push(cursor),
     onMoved: (moved) => moves.push([moved.after, moved.cursor]),
-    onGap: () => {},
   })
   return { reader, seen, moves, signal }
 }

@@ -1,18 +1,6 @@
 import type { Event } from '@svc/contracts/resources.ts'
 import type { AgentClient } from '@svc/sdk'
 
-/** How far one tab has read the log of an agent. Gives each event to the views once, in order, wherever it came from. */
-export interface Reader {
-  readonly cursor: number
-  take(event: Event): void
-  /** Every event up to this cursor was taken, or is not visible to this agent. */
-  skipTo(cursor: number): void
-  /** Events up to `earliest` are gone. */
-  skipGap(earliest: number): void
-  /** Reads page by page to the end. A call during another call reads on when that has ended. Rejects like any call of the client. */
-  catchUp(): Promise<void>
-}
-
 export interface ReaderOptions {
   readonly client: Pick<AgentClient, 'events'>
   readonly after: number
@@ -20,55 +8,64 @@ export interface ReaderOptions {
   readonly onEvent: (event: Event) => void
   /** Called whenever the cursor has moved, with the cursor before. `event` is absent if no event was visible. */
   readonly onMoved: (moved: { readonly after: number; readonly cursor: number; readonly event?: Event }) => void
-  readonly onGap: (gap: { readonly after: number; readonly earliest: number }) => void
 }
 
 const PAGE_SIZE = 100
 
-export function createReader({ client, after, signal, onEvent, onMoved, onGap }: ReaderOptions): Reader {
-  let position = after
-  let catching: Promise<void> | undefined
-  let isAskedAgain = false
+/** How far one tab has read the log of an agent. Gives each event to the views once, in order, wherever it came from. */
+export class Reader {
+  readonly #options: ReaderOptions
+  #cursor: number
+  #catching: Promise<void> | undefined
+  #isAskedAgain = false
 
-  const reader: Reader = {
-    get cursor() {
-      return position
-    },
-    take(event) {
-      if (event.cursor <= position || signal.aborted) return
-      const before = position
-      position = event.cursor
-      onEvent(event)
-      onMoved({ after: before, cursor: position, event })
-    },
-    skipTo(cursor) {
-      if (cursor <= position || signal.aborted) return
-      const before = position
-      position = cursor
-      onMoved({ after: before, cursor })
-    },
-    skipGap(earliest) {
-      onGap({ after: position, earliest })
-      reader.skipTo(earliest - 1)
-    },
-    catchUp() {
-      isAskedAgain = catching !== undefined
-      catching ??= readToEnd().finally(() => {
-        catching = undefined
-      })
-      return catching
-    },
+  constructor(options: ReaderOptions) {
+    this.#options = options
+    this.#cursor = options.after
   }
-  return reader
 
-  async function readToEnd(): Promise<void> {
+  get cursor(): number {
+    return this.#cursor
+  }
+
+  take(event: Event): void {
+    const after = this.#moveTo(event.cursor)
+    if (after === undefined) return
+    this.#options.onEvent(event)
+    this.#options.onMoved({ after, cursor: event.cursor, event })
+  }
+
+  /** Every event up to this cursor was taken, is gone, or is not visible to this agent. */
+  skipTo(cursor: number): void {
+    const after = this.#moveTo(cursor)
+    if (after !== undefined) this.#options.onMoved({ after, cursor })
+  }
+
+  /** Reads page by page to the end. A call during another call reads on when that has ended. Rejects like any call of the client. */
+  catchUp(): Promise<void> {
+    this.#isAskedAgain = this.#catching !== undefined
+    this.#catching ??= this.#readToEnd().finally(() => {
+      this.#catching = undefined
+    })
+    return this.#catching
+  }
+
+  /** @returns the cursor before. Undefined if it is not behind this one, or the reader is closed. */
+  #moveTo(cursor: number): number | undefined {
+    const before = this.#cursor
+    if (cursor <= before || this.#options.signal.aborted) return undefined
+    this.#cursor = cursor
+    return before
+  }
+
+  async #readToEnd(): Promise<void> {
+    const { client, signal } = this.#options
     do {
-      isAskedAgain = false
-      const pages = client.events({ after: position, pageSize: PAGE_SIZE, signal, onGap }).pages()
-      for await (const { items, next } of pages) {
-        for (const event of items) reader.take(event)
-        reader.skipTo(next)
+      this.#isAskedAgain = false
+      for await (const { items, next } of client.events({ after: this.#cursor, pageSize: PAGE_SIZE, signal }).pages()) {
+        for (const event of items) this.take(event)
+        this.skipTo(next)
       }
-    } while (isAskedAgain)
+    } while (this.#isAskedAgain)
   }
 }

@@ -1,5 +1,5 @@
 /** Tells a person about an error: what is wrong and what to do. */
-import { AnswerError, ApiError, NetworkError, VerificationError } from '@svc/sdk/errors.ts'
+import { AnswerError, ApiError, isCode, NetworkError, VerificationError } from '@svc/sdk/errors.ts'
 import { strings } from '../strings.ts'
 import { VaultError } from '../vault/vault-error.ts'
 import { notify } from './notices.ts'
@@ -41,7 +41,7 @@ export function inPassing(task: Promise<unknown>): void {
 
 /** Explains an error of a call that names an agent. */
 export function explainFor(name: string, error: unknown): string {
-  const isUnknown = hasCode(error, 'not_found') || hasCode(error, 'recipient_unavailable')
+  const isUnknown = isCode(error, 'not_found') || isCode(error, 'recipient_unavailable')
   return isUnknown ? strings.write.noRecipient(name) : explain(error)
 }
 
@@ -53,10 +53,6 @@ function report(error: unknown): void {
 
 export function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError'
-}
-
-export function hasCode(error: unknown, code: string): boolean {
-  return error instanceof ApiError && error.code === code
 }
 
 function sentence(text: string): string {

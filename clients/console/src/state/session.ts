@@ -1,15 +1,15 @@
 /** The vault of this browser, and the agents that this tab has open. */
 import { computed, effect, signal } from '@preact/signals'
-import { createVault } from '../vault/create-vault.ts'
+import { Vault } from '../vault/vault.ts'
 import { deriveInWorker } from '../work/work.ts'
-import { createWorkspace, type Workspace } from './agent/workspace.ts'
+import { Workspace } from './agent/workspace.ts'
 import { dismissAll } from './notices.ts'
 import { goTo } from './route.ts'
 
 /** Each tab remembers its own agent, so that two windows can show two agents. An agent id is not secret. */
 const SHOWN = 'agent'
 
-export const vault = createVault(deriveInWorker)
+export const vault = new Vault(deriveInWorker)
 const shownId = signal<string | undefined>(sessionStorage.getItem(SHOWN) ?? undefined)
 const workspaces = signal<ReadonlyMap<string, Workspace>>(new Map())
 /** Whether the person asked for the page that adds an agent. */
@@ -54,7 +54,7 @@ export function followVault(): void {
     const kept = new Map([...open].filter(([agentId]) => agents.some((agent) => agent.agentId === agentId)))
     for (const [agentId, one] of open) if (!kept.has(agentId)) one.close()
     if (shown !== undefined && !kept.has(shown.agentId)) {
-      const opened = createWorkspace(vault, shown)
+      const opened = new Workspace(vault, shown)
       kept.set(shown.agentId, opened)
       void opened.open({ isNew: wish.peek() !== undefined && shown.name === undefined })
     }

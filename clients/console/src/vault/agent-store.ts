@@ -58,7 +58,7 @@ export interface SentPlaintext {
   readonly to: string
   readonly sentAtMs: number
   /** Of the envelope (state/mail/digest.ts). */
-  readonly digest?: string
+  readonly digest: string
 }
 
 interface PinnedKey {

@@ -9,18 +9,10 @@ export type TabMessage =
   /** Agents or settings changed. */
   | { readonly kind: 'changed' }
 
-interface Tabs {
-  tell(message: TabMessage): void
-  close(): void
-}
-
 const CHANNEL = 'svc-console/vault'
 
-export function joinTabs(onMessage: (message: TabMessage) => void): Tabs {
+export function joinTabs(onMessage: (message: TabMessage) => void): { tell(message: TabMessage): void } {
   const channel = new BroadcastChannel(CHANNEL)
   channel.onmessage = ({ data }: MessageEvent<TabMessage>) => onMessage(data)
-  return {
-    tell: (message) => channel.postMessage(message),
-    close: () => channel.close(),
-  }
+  return { tell: (message) => channel.postMessage(message) }
 }

@@ -3,9 +3,23 @@
  * encrypts every record. The passphrase encrypts only the master key, so changing it is one write. Without the passphrase
  * nothing in the database is readable, neither names nor ids.
  */
-import type { ReadonlySignal } from '@preact/signals'
-import type { AgentKey } from '@svc/sdk'
-import type { AgentStore } from './agent-store.ts'
+import { type ReadonlySignal, signal } from '@preact/signals'
+import { type AgentKey, formatKey, generateKey, parseKey } from '@svc/sdk'
+import { type AgentStore, createAgentStore, createRecords, type OpenVault } from './agent-store.ts'
+import { createCipher } from './cipher.ts'
+import { openDatabase, type VaultDatabase } from './database.ts'
+import {
+  checkNewPassphrase,
+  type DeriveKey,
+  newMasterKey,
+  unwrapMasterKey,
+  type VaultHeader,
+  wrapMasterKey,
+} from './header.ts'
+import { type IdleClock, startIdleClock } from './idle.ts'
+import { type KeptAgent, Keyring } from './keyring.ts'
+import { joinTabs, type TabMessage } from './tabs.ts'
+import { VaultError } from './vault-error.ts'
 
 /**
  * - `opening`: the database is being opened.
@@ -14,56 +28,208 @@ import type { AgentStore } from './agent-store.ts'
  * - `unlocked`: `agents`, `keyOf` and `storeOf` work.
  * - `failed`: this browser stores nothing, for example in a private window.
  */
-export type VaultState = 'opening' | 'none' | 'locked' | 'unlocked' | 'failed'
+type VaultState = 'opening' | 'none' | 'locked' | 'unlocked' | 'failed'
 
-/** An agent whose key this browser keeps. */
-export interface KeptAgent {
-  readonly agentId: string
-  readonly pubkey: string
-  /** Undefined until the agent is registered, as far as this browser knows. */
-  readonly name: string | undefined
-  /** When this browser got the key, in epoch milliseconds. */
-  readonly addedAtMs: number
-}
+const DEFAULT_IDLE_LIMIT_MS = 15 * 60_000
+/** Other tabs hear of activity this often. */
+const TELL_MS = 1_000
+const IDLE_LIMIT = 'idle_limit_ms'
 
 /** All signals and calls concern this tab; all tabs of the origin share the database. Calls reject with a VaultError. */
-export interface Vault {
-  readonly state: ReadonlySignal<VaultState>
+export class Vault {
+  readonly #derive: DeriveKey
+  readonly #database: Promise<VaultDatabase> = openDatabase()
+  readonly #unlocked = (): OpenVault => {
+    if (this.#open === undefined) throw new VaultError('locked', 'the vault is locked')
+    return this.#open
+  }
+  readonly #keyring = new Keyring(this.#unlocked)
+  readonly #settings = createRecords<number>(['settings'], this.#unlocked)
+  readonly #tabs = joinTabs((message) => this.#onMessage(message))
+  readonly #state = signal<VaultState>('opening')
+  readonly #agents = signal<readonly KeptAgent[]>([])
+  readonly #idleLimitMs = signal(DEFAULT_IDLE_LIMIT_MS)
+  #open: OpenVault | undefined
+  #idle: IdleClock | undefined
+  #toldMs = 0
+  readonly state: ReadonlySignal<VaultState> = this.#state
   /** Sorted by `addedAtMs`. Empty unless the vault is unlocked. Changes of other tabs appear here too. */
-  readonly agents: ReadonlySignal<readonly KeptAgent[]>
+  readonly agents: ReadonlySignal<readonly KeptAgent[]> = this.#agents
+  /** Locks after this long without activity. 0: never. Kept in the vault; default 15 minutes. */
+  readonly idleLimitMs: ReadonlySignal<number> = this.#idleLimitMs
+
+  /** @param derive the slow key derivation, in a worker (work/work.ts). */
+  constructor(derive: DeriveKey) {
+    this.#derive = derive
+    this.#database
+      .then((database) => this.#showState(database))
+      .catch(() => {
+        this.#state.value = 'failed'
+      })
+  }
 
   /** Makes the vault, and unlocks it. Takes about a second, because the key derivation is slow on purpose. */
-  create(passphrase: string): Promise<void>
+  async create(passphrase: string): Promise<void> {
+    checkNewPassphrase(passphrase)
+    const masterKey = newMasterKey()
+    const header = await wrapMasterKey(masterKey, crypto.randomUUID(), passphrase, this.#derive)
+    const database = await this.#database
+    await database.addHeader(header).catch(async (error: unknown) => {
+      await this.#showState(database)
+      throw error
+    })
+    await this.#enter(masterKey, header.vaultId)
+    this.#tabs.tell({ kind: 'created' })
+  }
+
   /** Takes about a second. Codes: `wrong_passphrase`. */
-  unlock(passphrase: string): Promise<void>
+  async unlock(passphrase: string): Promise<void> {
+    const header = await this.#readHeader()
+    await this.#enter(await unwrapMasterKey(header, passphrase, this.#derive), header.vaultId)
+  }
+
   /** Forgets all keys, in all tabs. Also happens by itself after `idleLimitMs` without `noteActivity` in any tab. */
-  lock(): void
+  lock(): void {
+    this.#leave('locked')
+    this.#tabs.tell({ kind: 'lock' })
+  }
+
   /** Call it on input of the owner (keys, pointer). Cheap, so it may be called on every event. */
-  noteActivity(): void
-  /** Locks after this long without activity. 0: never. Kept in the vault; default 15 minutes. */
-  readonly idleLimitMs: ReadonlySignal<number>
-  setIdleLimit(ms: number): Promise<void>
+  noteActivity(): void {
+    if (this.#idle === undefined) return
+    this.#idle.note()
+    if (Date.now() - this.#toldMs < TELL_MS) return
+    this.#toldMs = Date.now()
+    this.#tabs.tell({ kind: 'activity' })
+  }
+
+  async setIdleLimit(ms: number): Promise<void> {
+    await this.#changing(() => this.#settings.put(IDLE_LIMIT, ms))
+  }
+
   /** Codes: `wrong_passphrase` for `current`, `weak_passphrase` for `next`. */
-  changePassphrase(current: string, next: string): Promise<void>
+  async changePassphrase(current: string, next: string): Promise<void> {
+    const header = await this.#readHeader()
+    const masterKey = await unwrapMasterKey(header, current, this.#derive)
+    checkNewPassphrase(next)
+    const database = await this.#database
+    await database.replaceHeader(await wrapMasterKey(masterKey, header.vaultId, next, this.#derive))
+    masterKey.fill(0)
+  }
+
   /** Deletes everything, for all agents, in all tabs. Cannot be undone. Works while locked. */
-  wipe(): Promise<void>
+  async wipe(): Promise<void> {
+    await (await this.#database).clear()
+    this.#leave('none')
+    this.#tabs.tell({ kind: 'wiped' })
+  }
 
   /** Makes a key and stores it, before anything is registered with it. */
-  createAgent(): Promise<KeptAgent>
+  async createAgent(): Promise<KeptAgent> {
+    return this.#changing(() => this.#keyring.add(generateKey()))
+  }
+
   /**
    * Stores the key of a key file of the CLI (`svc keygen`, `svc init`). A key that the vault has already is not an error.
    * Codes: `not_a_key_file`.
    */
-  importAgent(keyFileText: string): Promise<KeptAgent>
+  async importAgent(keyFileText: string): Promise<KeptAgent> {
+    return this.#changing(() => this.#keyring.add(readKey(keyFileText)))
+  }
+
   /** The text of a key file for the CLI. Never show it: offer it as a file (vault/save-file.ts). */
-  exportAgent(agentId: string): string
+  exportAgent(agentId: string): string {
+    return `${formatKey(this.keyOf(agentId))}\n`
+  }
+
   /** Remembers under which name the agent is registered. */
-  setAgentName(agentId: string, name: string): Promise<void>
+  async setAgentName(agentId: string, name: string): Promise<void> {
+    await this.#changing(() => this.#keyring.setName(agentId, name))
+  }
+
   /** Deletes the key and all records of one agent in this browser. The agent itself stays registered. */
-  removeAgent(agentId: string): Promise<void>
+  async removeAgent(agentId: string): Promise<void> {
+    await this.#changing(() => this.#keyring.remove(agentId))
+  }
 
   /** For `new AgentClient({ key })`. Drop the client when `state` is no longer `unlocked`. Throws `locked`, `unknown_agent`. */
-  keyOf(agentId: string): AgentKey
+  keyOf(agentId: string): AgentKey {
+    this.#unlocked()
+    return this.#keyring.keyOf(agentId)
+  }
+
   /** Throws `locked`, `unknown_agent`. */
-  storeOf(agentId: string): AgentStore
+  storeOf(agentId: string): AgentStore {
+    this.keyOf(agentId)
+    return createAgentStore(agentId, this.#unlocked)
+  }
+
+  async #showState(database: VaultDatabase): Promise<void> {
+    if (this.#open === undefined) {
+      this.#state.value = (await database.readHeader()) === undefined ? 'none' : 'locked'
+    }
+  }
+
+  async #readHeader(): Promise<VaultHeader> {
+    const header = await (await this.#database).readHeader()
+    if (header === undefined) throw new VaultError('locked', 'there is no vault: another tab has wiped it')
+    return header
+  }
+
+  async #enter(masterKey: Uint8Array<ArrayBuffer>, vaultId: string): Promise<void> {
+    const cipher = await createCipher(masterKey)
+    masterKey.fill(0)
+    this.#open = { vaultId, cipher, database: await this.#database }
+    try {
+      await this.#refresh()
+    } catch (error) {
+      this.#leave('locked')
+      throw error
+    }
+    this.#idle?.stop()
+    this.#idle = startIdleClock({ limitMs: this.#idleLimitMs.value, onIdle: () => this.#leave('locked') })
+    this.#state.value = 'unlocked'
+  }
+
+  #leave(next: VaultState): void {
+    this.#idle?.stop()
+    this.#idle = undefined
+    this.#open = undefined
+    this.#keyring.forget()
+    this.#agents.value = []
+    if (this.#state.value !== 'none' || next === 'none') this.#state.value = next
+  }
+
+  /** Reads what another tab may have changed. */
+  async #refresh(): Promise<void> {
+    await this.#keyring.load()
+    this.#idleLimitMs.value = (await this.#settings.get(IDLE_LIMIT)) ?? DEFAULT_IDLE_LIMIT_MS
+    this.#idle?.setLimit(this.#idleLimitMs.value)
+    this.#agents.value = this.#keyring.agents()
+  }
+
+  async #changing<T>(change: () => Promise<T>): Promise<T> {
+    this.#unlocked()
+    const result = await change()
+    await this.#refresh()
+    this.#tabs.tell({ kind: 'changed' })
+    return result
+  }
+
+  #onMessage({ kind }: TabMessage): void {
+    if (kind === 'activity') this.#idle?.note()
+    else if (kind === 'lock') this.#leave('locked')
+    else if (kind === 'wiped') this.#leave('none')
+    else if (kind === 'created' && this.#open === undefined) this.#state.value = 'locked'
+    // If the vault is locked meanwhile, there is nothing to show.
+    else if (kind === 'changed' && this.#open !== undefined) this.#refresh().catch(() => {})
+  }
+}
+
+function readKey(text: string): AgentKey {
+  try {
+    return parseKey(text)
+  } catch (cause) {
+    throw new VaultError('not_a_key_file', cause instanceof Error ? cause.message : 'this is not a key file')
+  }
 }

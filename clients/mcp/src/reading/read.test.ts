@@ -5,8 +5,8 @@ import { type AgentKey, keyFromSeed } from '@svc/sdk/keys.ts'
 import { createMemoryStore, type Store } from '@svc/sdk/store/store.ts'
 import { describe, expect, test } from 'vitest'
 import type { SentRecord } from '../store/sent.ts'
-import { createReader, type Problem, type Reader } from './read.ts'
-import { createSenders, type Senders } from './senders.ts'
+import { type Problem, Reader } from './read.ts'
+import { Senders } from './senders.ts'
 
 interface Verdicts {
   authority: string
@@ -60,23 +60,18 @@ function readerOf(
   const client = new AgentClient({ url: 'http://127.0.0.1:9', ...options })
   const used = new Set<string>()
   const own = { agentId: key.agentId, pubkey: key.pubkey, name, authority }
-  const senders = createSenders(client, { has: (id) => used.has(id), add: (id) => void used.add(id) }, own)
-  const told: Senders = {
-    ...senders,
-    async ofSender(from) {
-      const agent = await senders.ofSender(from, signal)
-      return agent && senderKey !== undefined ? { ...agent, pubkey: senderKey } : agent
-    },
+  const marks = { has: (id: string) => used.has(id), add: (id: string) => void used.add(id) }
+  const senders = new Senders(client, marks, own)
+  const told = new Senders(client, marks, own)
+  told.ofSender = async (from) => {
+    const agent = await senders.ofSender(from, signal)
+    return agent && senderKey !== undefined ? { ...agent, pubkey: senderKey } : agent
   }
-  const reader = createReader({
+  const reader = new Reader({
     client,
     own,
     senders: told,
-    sent: {
-      find: (id) => sent.find(({ envelope }) => envelope.id === id),
-      save: () => undefined,
-      findRecent: () => undefined,
-    },
+    sent: { find: (id) => sent.find(({ envelope }) => envelope.id === id) },
     requireVerified: isStrict,
   })
   return { reader, client, senders }

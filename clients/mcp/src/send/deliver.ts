@@ -1,29 +1,23 @@
 import { hash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { costUnits } from '@svc/contracts/price.ts'
-import type { Budget, Envelope, Message } from '@svc/contracts/resources.ts'
+import type { Budget, Envelope, Message, SendResult } from '@svc/contracts/resources.ts'
 import type { EnvelopeType } from '@svc/envelope/envelope.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { payloadSize } from '@svc/envelope/size.ts'
 import type { Acceptance } from '@svc/sdk/contacts/acceptances.ts'
-import { AnswerError, ApiError, NetworkError } from '@svc/sdk/errors.ts'
+import { AnswerError, ApiError, isCode, NetworkError } from '@svc/sdk/errors.ts'
+import { postKept } from '@svc/sdk/messages/post-kept.ts'
 import type { Call } from '../call.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { ToolError } from '../output/tool-error.ts'
 import { textOf } from '../reading/read.ts'
 import type { KnownAgent } from '../reading/senders.ts'
 import type { SentRecord } from '../store/sent.ts'
+import { checkBefore, checkRecipient } from './checks.ts'
 import { obtainConsent } from './consent.ts'
 import { ACCEPTANCE_UNITS, type Delivered, findBudget, receiptOf } from './receipt.ts'
-import {
-  asRefusal,
-  findContact,
-  isTrusted,
-  mostRecipients,
-  type Recipient,
-  reachOf,
-  type Standing,
-} from './recipient.ts'
+import { findContact, isTrusted, mostRecipients, type Recipient, reachOf, type Standing } from './recipient.ts'
 
 export interface Outgoing {
   readonly to: Recipient
@@ -66,7 +60,7 @@ export async function deliver(mailbox: Mailbox, outgoing: Outgoing, call: Call):
     mailbox.senders.use(agent ?? {})
     // Before the message, so that no answer is faster.
     const acceptance = await accept(mailbox, { outgoing, contact, id: record.envelope.id }, signal)
-    const { lane, msg_id: id } = await postKept(mailbox, outgoing, record, signal)
+    const { lane, msg_id: id } = await post(mailbox, outgoing, record, signal)
     if (id !== record.envelope.id) throw new AnswerError('the answer is about another message')
     mailbox.log('sent', { id })
     return shown(
@@ -99,7 +93,7 @@ async function findAccepted(
     if (isDeepStrictEqual(message.envelope, envelope)) return message
     throw new AnswerError('the answer is not the message that was sent')
   } catch (error) {
-    if (error instanceof ApiError && error.code === 'not_found') return undefined
+    if (isCode(error, 'not_found')) return undefined
     throw withId(error, envelope.id)
   }
 }
@@ -178,36 +172,6 @@ async function accept(
   return acceptance
 }
 
-/** @throws ToolError `contacts_only`. */
-function checkRecipient({ policy }: Mailbox, contact: Standing): void {
-  if (!policy.contactsOnly || isTrusted(contact)) return
-  throw new ToolError(
-    'contacts_only',
-    'this server sends only to accepted contacts. Nothing was sent. Only the person you work for can accept contacts. Do not look for another way.',
-  )
-}
-
-/** Refusals that are known before the message is sent. Otherwise a person would agree, or a recipient be accepted, for nothing. */
-async function checkBefore(
-  { client, senders }: Mailbox,
-  { to, replyTo, threadId }: Outgoing,
-  signal: AbortSignal,
-): Promise<void> {
-  if ('agent' in to && (await senders.check(to.agent.name, signal).catch(asRefusal)).agent.revoked) {
-    throw new ToolError('recipient_unavailable', 'the recipient was revoked for ever. Nothing was sent.')
-  }
-  for (const id of [replyTo, threadId]) {
-    if (id === undefined) continue
-    await client.message(id, { signal }).catch((error: unknown) => {
-      if (!(error instanceof ApiError) || error.code !== 'not_found') throw error
-      throw new ToolError(
-        'invalid_reference',
-        'reply_to and thread_id must name a message of this conversation that has not expired. Nothing was sent.',
-      )
-    })
-  }
-}
-
 /** @throws ToolError `cannot_seal`; ApiError `message_too_large`. */
 async function compose({ client }: Mailbox, outgoing: Outgoing, signal: AbortSignal): Promise<Envelope> {
   const { to, body, type, seal, id, replyTo, threadId, ttl } = outgoing
@@ -219,28 +183,23 @@ async function compose({ client }: Mailbox, outgoing: Outgoing, signal: AbortSig
   return client.compose({ to: address, body, type, id, replyTo, threadId, ttl }, { seal: key, signal })
 }
 
-/** The service never accepted the envelope, and its time has passed. */
-const TOO_OLD: readonly string[] = ['envelope_timestamp_out_of_range', 'expired']
-
-/** Posts the stored envelope. If the envelope became too old before it was accepted, composes a new one with the same id. */
-async function postKept(
+/** Posts the stored envelope, or stores and posts a new one with its id. */
+async function post(
   mailbox: Mailbox,
   outgoing: Outgoing,
   record: SentRecord,
   signal: AbortSignal,
-): Promise<{ lane: Message['lane']; msg_id: string }> {
+): Promise<SendResult> {
   const { id } = record.envelope
-  try {
-    return await mailbox.client.post(record.envelope, { signal })
-  } catch (error) {
-    // A repeat of an accepted envelope is never refused (spec 7.4), so no message has this id yet.
-    if (!(error instanceof ApiError) || !TOO_OLD.includes(error.code)) throw withId(error, id)
+  const posting = (envelope: Envelope): Promise<SendResult> =>
+    mailbox.client.post(envelope, { signal }).catch((error: unknown) => {
+      throw withId(error, id)
+    })
+  return postKept(record.envelope, posting, async () => {
     const envelope = await compose(mailbox, { ...outgoing, id }, signal)
     mailbox.sent.save({ ...record, envelope })
-    return mailbox.client.post(envelope, { signal }).catch((again: unknown) => {
-      throw withId(again, id)
-    })
-  }
+    return envelope
+  })
 }
 
 /** Tells the caller how to repeat the call after a lost answer. */

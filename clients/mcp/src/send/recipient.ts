@@ -3,7 +3,6 @@ import type { ContactState } from '@svc/contracts/resources.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { ToolError } from '../output/tool-error.ts'
 import type { KnownAgent } from '../reading/senders.ts'
-import { contactState } from './contacts.ts'
 
 /** Where a message goes. */
 export type Recipient = { readonly agent: KnownAgent } | { readonly boardId: string }
@@ -30,7 +29,7 @@ export type Standing = ContactState | 'self' | undefined
 
 export async function findContact({ client }: Mailbox, to: Recipient, signal: AbortSignal): Promise<Standing> {
   if (!('agent' in to)) return undefined
-  return to.agent.source === 'own' ? 'self' : contactState(client, to.agent.agentId, signal)
+  return to.agent.source === 'own' ? 'self' : client.contactState(to.agent.agentId, { signal })
 }
 
 export function isTrusted(contact: Standing): boolean {

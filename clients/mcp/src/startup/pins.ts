@@ -1,34 +1,24 @@
-import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { isAgentName } from '@svc/contracts/ids.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import { VerificationError } from '@svc/sdk/errors.ts'
 import { isAgentId } from '@svc/svc1/agent-id.ts'
 import { parsePublicKey } from '@svc/svc1/public-key.ts'
 import { StartError } from '../errors.ts'
-import { readIfThere } from '../store/files.ts'
 import type { Marks } from '../store/marks.ts'
-
-/** Earlier versions kept each pin as `{"name", "agentId", "pubkey", "by"}` in a file of this folder. They stay as they are. */
-const EARLIER = 'pins'
 
 /** Aborted, so that the service is not asked for the key of an agent id: it may be down. The pin holds at the first look-up. */
 const ASK_NOBODY = AbortSignal.abort()
 
 /**
- * Pins the keys that an earlier version has left in the state folder, and the keys and agent ids that the person configured.
+ * Pins the keys and agent ids that the person configured.
  * @param configured `<name>=<agent id>` or `<name>=ed25519:<HEX>`.
  * @throws StartError if a pin is malformed, or contradicts another pin.
  */
-export async function pinKnownKeys(
+export async function pinConfiguredKeys(
   client: AgentClient,
   used: Marks,
-  { folder, configured }: { folder: string; configured: readonly string[] },
+  configured: readonly string[],
 ): Promise<void> {
-  for (const { path, name, pubkey } of earlierPins(join(folder, EARLIER))) {
-    await pinKey(client, { name, keyOrId: pubkey, source: path })
-    used.add(name)
-  }
   for (const text of configured) {
     const [name = '', keyOrId = '', ...more] = text.split('=')
     const source = `--pin ${text}`
@@ -56,32 +46,4 @@ export async function pinKey(
       { cause },
     )
   }
-}
-
-function earlierPins(folder: string): { path: string; name: string; pubkey: string }[] {
-  return namesIn(folder).flatMap((name) => {
-    const path = join(folder, name)
-    const text = readIfThere(path)?.toString('utf8') ?? ''
-    // A process that was killed while it created the file has left it empty.
-    return text === '' ? [] : [{ path, name, pubkey: pubkeyIn(path, text) }]
-  })
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder).filter(isAgentName)
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
-    throw error
-  }
-}
-
-function pubkeyIn(path: string, text: string): string {
-  try {
-    const { pubkey } = JSON.parse(text) as { pubkey?: unknown }
-    if (typeof pubkey === 'string') return pubkey
-  } catch {
-    // Reported below.
-  }
-  throw new StartError(`${path} is damaged. Restore it, or remove it: then the key of this name is pinned anew`)
 }

@@ -5,21 +5,6 @@ import { sleep, untilAborted } from '@svc/sdk/http/waiting.ts'
 import { StartError } from '../errors.ts'
 import { ToolError } from '../output/tool-error.ts'
 
-/**
- * The registration of the key. The service may be down when the server starts, so the server retries until it gets an
- * answer.
- */
-interface Registration {
-  /** Undefined until the service has answered. */
-  readonly name: string | undefined
-  /**
-   * Resolves when the key is registered.
-   * @throws ToolError `unavailable` if the service does not answer.
-   * @throws StartError, ApiError if the person who configured the server must change something.
-   */
-  ready(signal: AbortSignal): Promise<void>
-}
-
 interface Found {
   readonly name: string
   /** Whether the key was registered just now. */
@@ -31,26 +16,70 @@ const START_MS = 3_000
 /** The timeout of one attempt. Clients wait about a minute for a tool call. */
 const ATTEMPT_MS = 20_000
 
-/**
- * @param client a client with the key.
- * @param wanted the name for the key if it is not registered.
- * @param onFirst runs once, before the first call.
- */
-export function createRegistration(
-  client: AgentClient,
-  { wanted, onFirst }: { wanted: string | undefined; onFirst: (found: Found, signal: AbortSignal) => Promise<void> },
-): Registration & { begin(): Promise<boolean> } {
-  let name: string | undefined
-  let isReady = false
-  let attempt: Promise<void> | undefined
+interface RegistrationOptions {
+  /** The name for the key if it is not registered. */
+  readonly wanted: string | undefined
+  /** Runs once, before the first call. */
+  readonly onFirst: (found: Found, signal: AbortSignal) => Promise<void>
+}
 
-  async function register(): Promise<void> {
+/**
+ * The registration of the key. The service may be down when the server starts, so the server retries until it gets an
+ * answer.
+ */
+export class Registration {
+  readonly #client: AgentClient
+  readonly #options: RegistrationOptions
+  #name: string | undefined
+  #attempt: Promise<void> | undefined
+
+  /** @param client a client with the key. */
+  constructor(client: AgentClient, options: RegistrationOptions) {
+    this.#client = client
+    this.#options = options
+  }
+
+  /** Undefined until the service has answered. */
+  get name(): string | undefined {
+    return this.#name
+  }
+
+  /**
+   * Resolves when the key is registered.
+   * @throws ToolError `unavailable` if the service does not answer.
+   * @throws StartError, ApiError if the person who configured the server must change something.
+   */
+  async ready(signal: AbortSignal): Promise<void> {
+    if (this.#name === undefined) await untilAborted(this.#attemptOnce(), signal)
+  }
+
+  /** @returns whether the key was registered in time. If not, the attempt continues. @throws StartError, ApiError like `ready`. */
+  async begin(): Promise<boolean> {
+    const first = this.#attemptOnce().catch((error: unknown) => {
+      if (isForThePerson(error)) throw error
+    })
+    const answered = new AbortController()
+    const late = sleep(START_MS, answered.signal).catch(() => undefined)
+    await Promise.race([first, late]).finally(() => answered.abort())
+    // A later failure of this attempt is reported by the next call of a tool.
+    first.catch(() => undefined)
+    return this.#name !== undefined
+  }
+
+  /** Single-flight: all callers wait for one attempt. */
+  #attemptOnce(): Promise<void> {
+    this.#attempt ??= this.#register().finally(() => {
+      this.#attempt = undefined
+    })
+    return this.#attempt
+  }
+
+  async #register(): Promise<void> {
     const signal = AbortSignal.timeout(ATTEMPT_MS)
     try {
-      const found = await findOrRegister(client, wanted, signal)
-      await onFirst(found, signal)
-      name = found.name
-      isReady = true
+      const found = await findOrRegister(this.#client, this.#options.wanted, signal)
+      await this.#options.onFirst(found, signal)
+      this.#name = found.name
     } catch (error) {
       if (isForThePerson(error) || error instanceof AnswerError) throw error
       throw new ToolError(
@@ -58,36 +87,6 @@ export function createRegistration(
         'the service does not answer, so this mailbox cannot be used now. Nothing was done. Call again later: the mailbox works as soon as the service is back.',
       )
     }
-  }
-
-  /** Single-flight: all callers wait for one attempt. */
-  function attemptOnce(): Promise<void> {
-    attempt ??= register().finally(() => {
-      attempt = undefined
-    })
-    return attempt
-  }
-
-  return {
-    get name() {
-      return name
-    },
-    async ready(signal) {
-      if (isReady) return
-      await untilAborted(attemptOnce(), signal)
-    },
-    /** @returns whether the key was registered in time. If not, the attempt continues. @throws StartError, ApiError like `ready`. */
-    async begin() {
-      const first = attemptOnce().catch((error: unknown) => {
-        if (isForThePerson(error)) throw error
-      })
-      const answered = new AbortController()
-      const late = sleep(START_MS, answered.signal).catch(() => undefined)
-      await Promise.race([first, late]).finally(() => answered.abort())
-      // A later failure of this attempt is reported by the next call of a tool.
-      first.catch(() => undefined)
-      return isReady
-    },
   }
 }
 

@@ -8,21 +8,21 @@ import { StartError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Mailbox } from '../mailbox.ts'
 import type { Policy } from '../policy.ts'
-import { createReader } from '../reading/read.ts'
-import { createSearchIndex } from '../reading/search-index.ts'
-import { createSenders } from '../reading/senders.ts'
+import { Reader } from '../reading/read.ts'
+import { SearchIndex } from '../reading/search-index.ts'
+import { Senders } from '../reading/senders.ts'
 import { createAliases } from '../store/aliases.ts'
 import { createCipher } from '../store/cipher.ts'
-import { createCursorFile } from '../store/cursor.ts'
+import { CursorFile } from '../store/cursor.ts'
 import { makeOwnFolder } from '../store/files.ts'
 import { readKeyFile, readOrMakeKeyFile } from '../store/key-file.ts'
-import { createMarks } from '../store/marks.ts'
-import { createSentStore } from '../store/sent.ts'
-import { createTurns } from '../store/turns.ts'
-import { createUnreadCounter } from '../unread.ts'
+import { Marks } from '../store/marks.ts'
+import { SentStore } from '../store/sent.ts'
+import { Turns } from '../store/turns.ts'
+import { UnreadCounter } from '../unread.ts'
 import { Watcher } from '../watch/watcher.ts'
-import { pinKey, pinKnownKeys } from './pins.ts'
-import { createRegistration } from './registration.ts'
+import { pinConfiguredKeys, pinKey } from './pins.ts'
+import { Registration } from './registration.ts'
 
 export interface StartOptions {
   /** Base URL of any gateway. */
@@ -62,16 +62,16 @@ export async function openMailbox(options: StartOptions, log: Log): Promise<Mail
   const store = createFileStore(join(folder, 'client'), { shared: true })
   const client = clientOf({ url, authority, key, name: register, store })
   const cipher = createCipher(key)
-  const used = createMarks(folder, 'used')
-  await pinKnownKeys(client, used, { folder, configured: options.pins ?? [] })
+  const used = new Marks(folder, 'used')
+  await pinConfiguredKeys(client, used, options.pins ?? [])
   const own = { agentId: key.agentId, pubkey: key.pubkey, name: '', authority: '' }
-  const senders = createSenders(client, used, own)
-  const sent = createSentStore(folder, cipher)
+  const senders = new Senders(client, used, own)
+  const sent = new SentStore(folder, cipher)
   const { requireVerified } = policy
-  const reader = createReader({ client, own, senders, sent, requireVerified })
+  const reader = new Reader({ client, own, senders, sent, requireVerified })
   const watcher = new Watcher({ client, folder, log })
-  const cursor = createCursorFile(folder)
-  const registration = createRegistration(firstClient, {
+  const cursor = new CursorFile(folder)
+  const registration = new Registration(firstClient, {
     wanted: register,
     async onFirst({ name, isNew }, signal) {
       await pinKey(client, { name, keyOrId: key.pubkey, source: 'this agent' })
@@ -83,27 +83,27 @@ export async function openMailbox(options: StartOptions, log: Log): Promise<Mail
   const isReady = await registration.begin()
   log('started', { name: registration.name ?? register, agent: key.agentId, mode: modeOf(policy) })
   if (!isReady) log('service.awaited', { url: new URL(url).origin })
-  const turns = createTurns(join(folder, 'spending'))
+  const turns = new Turns(join(folder, 'spending'))
   return {
     client,
     key,
     get name() {
       return registration.name ?? register
     },
-    ready: registration.ready,
+    ready: (signal) => registration.ready(signal),
     policy,
     senders,
     reader,
     sent,
-    approvals: createMarks(folder, 'approved'),
+    approvals: new Marks(folder, 'approved'),
     aliases: createAliases(key),
     cursor,
-    index: createSearchIndex({ client, reader, cipher }, folder),
-    unread: createUnreadCounter({ client, log }),
+    index: new SearchIndex({ client, reader, cipher }, folder),
+    unread: new UnreadCounter(client, log),
     watcher,
     log,
     resultCharacters,
-    exclusively: turns.take,
+    exclusively: (work, signal) => turns.runAlone(work, signal),
     [Symbol.asyncDispose]: () => watcher[Symbol.asyncDispose](),
   }
 }

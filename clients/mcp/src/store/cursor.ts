@@ -6,24 +6,22 @@ import { readIfThere } from './files.ts'
  * The position of this agent in its events, shared by all processes of a state folder. It only moves forward. If two
  * processes move it at the same moment, the smaller value may win. Some events are then delivered again, but none is lost.
  */
-export interface CursorFile {
-  /** Cursor of the last event that was processed. Undefined before the first event. */
-  read(): number | undefined
-  /** Moves to a cursor. A no-op if the file has a larger one. */
-  advance(cursor: number): void
-}
+export class CursorFile {
+  readonly #path: string
 
-export function createCursorFile(folder: string): CursorFile {
-  const path = join(folder, 'cursor')
-  const read = (): number | undefined => {
-    const text = readIfThere(path)?.toString('utf8').trim() ?? ''
+  constructor(folder: string) {
+    this.#path = join(folder, 'cursor')
+  }
+
+  /** Cursor of the last event that was processed. Undefined before the first event. */
+  read(): number | undefined {
+    const text = readIfThere(this.#path)?.toString('utf8').trim() ?? ''
     return /^\d{1,15}$/.test(text) ? Number(text) : undefined
   }
-  return {
-    read,
-    advance(cursor) {
-      const current = read()
-      if (current === undefined || cursor > current) writeDurably(path, `${cursor}\n`)
-    },
+
+  /** Moves to a cursor. A no-op if the file has a larger one. */
+  advance(cursor: number): void {
+    const current = this.read()
+    if (current === undefined || cursor > current) writeDurably(this.#path, `${cursor}\n`)
   }
 }

@@ -19,17 +19,6 @@ export interface SentRecord {
   readonly after?: number
 }
 
-/**
- * Messages that this agent composed. Each message has its own encrypted file, so processes do not overwrite each other's
- * messages. Beyond the bounds the oldest files are removed. Their plaintext is then lost, even for this agent.
- */
-export interface SentStore {
-  find(id: string): SentRecord | undefined
-  save(record: SentRecord): void
-  /** The last message with this fingerprint, if it was composed within a day and has not expired. */
-  findRecent(fingerprint: string, nowSeconds: number): SentRecord | undefined
-}
-
 const DAY_SECONDS = 86_400
 interface SentBounds {
   /** By default a service keeps messages for 30 days. */
@@ -42,41 +31,57 @@ export const SENT_BOUNDS: SentBounds = { days: 90, messages: 10_000, bytes: 64 *
 /** The bounds are checked after this many saves. */
 const SAVES = 100
 
-export function createSentStore(folder: string, cipher: Cipher, bounds: SentBounds = SENT_BOUNDS): SentStore {
-  const sent = join(folder, 'sent')
-  const recent = join(folder, 'recent')
-  makeFolder(sent)
-  makeFolder(recent)
-  const find = (id: string): SentRecord | undefined => {
+/**
+ * Messages that this agent composed. Each message has its own encrypted file, so processes do not overwrite each other's
+ * messages. Beyond the bounds the oldest files are removed. Their plaintext is then lost, even for this agent.
+ */
+export class SentStore {
+  readonly #sent: string
+  readonly #recent: string
+  readonly #cipher: Cipher
+  readonly #bounds: SentBounds
+  #saves = 0
+
+  constructor(folder: string, cipher: Cipher, bounds: SentBounds = SENT_BOUNDS) {
+    this.#sent = join(folder, 'sent')
+    this.#recent = join(folder, 'recent')
+    this.#cipher = cipher
+    this.#bounds = bounds
+    makeFolder(this.#sent)
+    makeFolder(this.#recent)
+    this.#prune()
+  }
+
+  find(id: string): SentRecord | undefined {
     // The file name is a hash, because some file systems do not distinguish upper and lower case.
     const name = fileOf(id)
-    const content = readIfThere(join(sent, name))
-    const text = content === undefined ? undefined : cipher.decrypt(`sent/${name}`, content)
+    const content = readIfThere(join(this.#sent, name))
+    const text = content === undefined ? undefined : this.#cipher.decrypt(`sent/${name}`, content)
     return text === undefined ? undefined : (JSON.parse(text) as SentRecord)
   }
-  let saves = 0
-  const prune = (): void => {
-    removeOldest(sent, { files: bounds.messages, bytes: bounds.bytes, seconds: bounds.days * DAY_SECONDS })
-    removeOldest(recent, { files: bounds.messages, bytes: bounds.bytes, seconds: DAY_SECONDS })
+
+  save(record: SentRecord): void {
+    const { id } = record.envelope
+    const name = fileOf(id)
+    writeDurably(join(this.#sent, name), this.#cipher.encrypt(`sent/${name}`, JSON.stringify(record)))
+    writeDurably(join(this.#recent, fileOf(record.fingerprint)), id)
+    this.#saves += 1
+    if (this.#saves % SAVES === 0) this.#prune()
   }
-  prune()
-  return {
-    find,
-    save(record) {
-      const { id } = record.envelope
-      const name = fileOf(id)
-      writeDurably(join(sent, name), cipher.encrypt(`sent/${name}`, JSON.stringify(record)))
-      writeDurably(join(recent, fileOf(record.fingerprint)), id)
-      saves += 1
-      if (saves % SAVES === 0) prune()
-    },
-    findRecent(fingerprint, nowSeconds) {
-      const id = readIfThere(join(recent, fileOf(fingerprint)))?.toString('utf8') ?? ''
-      const record = id === '' ? undefined : find(id)
-      if (record === undefined) return undefined
-      const { composedAt, envelope } = record
-      return nowSeconds - composedAt < Math.min(DAY_SECONDS, envelope.ttl || DAY_SECONDS) ? record : undefined
-    },
+
+  /** The last message with this fingerprint, if it was composed within a day and has not expired. */
+  findRecent(fingerprint: string, nowSeconds: number): SentRecord | undefined {
+    const id = readIfThere(join(this.#recent, fileOf(fingerprint)))?.toString('utf8') ?? ''
+    const record = id === '' ? undefined : this.find(id)
+    if (record === undefined) return undefined
+    const { composedAt, envelope } = record
+    return nowSeconds - composedAt < Math.min(DAY_SECONDS, envelope.ttl || DAY_SECONDS) ? record : undefined
+  }
+
+  #prune(): void {
+    const { messages: files, bytes, days } = this.#bounds
+    removeOldest(this.#sent, { files, bytes, seconds: days * DAY_SECONDS })
+    removeOldest(this.#recent, { files, bytes, seconds: DAY_SECONDS })
   }
 }
 

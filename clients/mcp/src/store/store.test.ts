@@ -7,14 +7,14 @@ import { promisify } from 'node:util'
 import { generateKey, parseKey } from '@svc/sdk/keys.ts'
 import { ENVIRONMENT } from '@svc/test/support/run/environment.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createLease, STALE_MS } from '../watch/lease.ts'
 import { createCipher } from './cipher.ts'
-import { createCursorFile } from './cursor.ts'
+import { CursorFile } from './cursor.ts'
 import { makeOwnFolder } from './files.ts'
 import { readOrMakeToken } from './http-token.ts'
 import { readKeyFile, readOrMakeKeyFile } from './key-file.ts'
-import { createMarks } from './marks.ts'
-import { createSentStore, SENT_BOUNDS } from './sent.ts'
+import { Lease, STALE_MS } from './lease.ts'
+import { Marks } from './marks.ts'
+import { SENT_BOUNDS, SentStore } from './sent.ts'
 
 const run = promisify(execFile)
 const PROCESSES = 4
@@ -79,15 +79,15 @@ describe('the key file', () => {
 
 test('the cursor only moves forward, and is never torn when several processes move it', async () => {
   await inProcesses(
-    `const { createCursorFile } = await import('${new URL('cursor.ts', import.meta.url)}')
-     const cursor = createCursorFile(process.env.FOLDER)
+    `const { CursorFile } = await import('${new URL('cursor.ts', import.meta.url)}')
+     const cursor = new CursorFile(process.env.FOLDER)
      for (let at = 1; at <= 200; at += 1) {
        cursor.advance(at)
        const read = cursor.read()
        if (!Number.isInteger(read) || read < 1 || read > 200) throw new Error('a broken cursor: ' + read)
      }`,
   )
-  const cursor = createCursorFile(folder)
+  const cursor = new CursorFile(folder)
   expect(cursor.read()).toBeGreaterThanOrEqual(1)
   cursor.advance(200)
   cursor.advance(7)
@@ -105,16 +105,16 @@ describe('sent messages', () => {
 
   test('are stored encrypted, and only the key that wrote them can read them', () => {
     const key = generateKey()
-    createSentStore(folder, createCipher(key)).save(record)
+    new SentStore(folder, createCipher(key)).save(record)
     const [name = ''] = readdirSync(join(folder, 'sent'))
     expect(readFileSync(join(folder, 'sent', name)).includes('secret')).toBe(false)
-    expect(createSentStore(folder, createCipher(key)).find('my-message')).toEqual(record)
-    expect(createSentStore(folder, createCipher(generateKey())).find('my-message')).toBeUndefined()
-    expect(createSentStore(folder, createCipher(key)).find('another')).toBeUndefined()
+    expect(new SentStore(folder, createCipher(key)).find('my-message')).toEqual(record)
+    expect(new SentStore(folder, createCipher(generateKey())).find('my-message')).toBeUndefined()
+    expect(new SentStore(folder, createCipher(key)).find('another')).toBeUndefined()
   })
 
   test('are found by their content for a day, or until they expire', () => {
-    const store = createSentStore(folder, createCipher(generateKey()))
+    const store = new SentStore(folder, createCipher(generateKey()))
     store.save(record)
     expect(store.findRecent('print', 1_000 + 86_399)).toEqual(record)
     expect(store.findRecent('print', 1_000 + 86_400)).toBeUndefined()
@@ -130,7 +130,7 @@ describe('sent messages', () => {
     ['too old', { days: 2 }],
   ])('the oldest are removed if they are %s', (_, bound) => {
     const cipher = createCipher(generateKey())
-    const store = createSentStore(folder, cipher)
+    const store = new SentStore(folder, cipher)
     for (const at of [0, 1, 2, 3]) {
       store.save({ ...record, envelope: { ...record.envelope, id: `message-${at}` }, fingerprint: `print-${at}` })
     }
@@ -139,7 +139,7 @@ describe('sent messages', () => {
       const written = Date.now() / 1000 - (3.5 - at) * 86_400
       utimesSync(join(folder, 'sent', hash('sha256', `message-${at}`).slice(0, 40)), written, written)
     }
-    const bounded = createSentStore(folder, cipher, { ...SENT_BOUNDS, ...bound })
+    const bounded = new SentStore(folder, cipher, { ...SENT_BOUNDS, ...bound })
     const kept = [0, 1, 2, 3].filter((at) => bounded.find(`message-${at}`) !== undefined)
     expect(kept).toEqual([2, 3])
   })
@@ -159,11 +159,11 @@ test('several processes take turns to spend', async () => {
   const counter = join(folder, 'counter')
   writeFileSync(counter, '0')
   await inProcesses(
-    `const { createTurns } = await import('${new URL('turns.ts', import.meta.url)}')
+    `const { Turns } = await import('${new URL('turns.ts', import.meta.url)}')
      const { readFileSync, writeFileSync } = await import('node:fs')
-     const turns = createTurns(process.env.FOLDER + '/turn')
+     const turns = new Turns(process.env.FOLDER + '/turn')
      const path = process.env.FOLDER + '/counter'
-     await Promise.all(Array.from({ length: 5 }, () => turns.take(async () => {
+     await Promise.all(Array.from({ length: 5 }, () => turns.runAlone(async () => {
        const seen = Number(readFileSync(path))
        await new Promise((resolve) => setTimeout(resolve, 5))
        writeFileSync(path, String(seen + 1))
@@ -184,11 +184,11 @@ test('encrypted content is bound to its name and its key', () => {
 })
 
 test('an approval is valid for every process', () => {
-  createMarks(folder, 'approved').add('agent')
-  createMarks(folder, 'approved').add('agent')
-  expect(createMarks(folder, 'approved').has('agent')).toBe(true)
-  expect(createMarks(folder, 'approved').has('other')).toBe(false)
-  expect(createMarks(folder, 'used').has('agent')).toBe(false)
+  new Marks(folder, 'approved').add('agent')
+  new Marks(folder, 'approved').add('agent')
+  expect(new Marks(folder, 'approved').has('agent')).toBe(true)
+  expect(new Marks(folder, 'approved').has('other')).toBe(false)
+  expect(new Marks(folder, 'used').has('agent')).toBe(false)
 })
 
 test('the token for HTTP is created once, and a short token is refused', () => {
@@ -207,7 +207,7 @@ test('the token for HTTP is created once, and a short token is refused', () => {
 describe('the lease of the stream', () => {
   test('one process has it until it releases it', () => {
     const path = join(folder, 'lease')
-    const [first, second] = [createLease(path), createLease(path)]
+    const [first, second] = [new Lease(path), new Lease(path)]
     expect([first.take(), first.take(), second.take()]).toEqual([true, true, false])
     second.release()
     expect(second.take()).toBe(false)
@@ -217,7 +217,7 @@ describe('the lease of the stream', () => {
 
   test('a timer that renews it survives the loss of the folder; a process that takes it gets the error', () => {
     const path = join(folder, 'inner', 'lease')
-    const lease = createLease(path)
+    const lease = new Lease(path)
     lease.take()
     rmSync(join(folder, 'inner'), { recursive: true })
     writeFileSync(join(folder, 'inner'), 'no folder')
@@ -228,7 +228,7 @@ describe('the lease of the stream', () => {
 
   test('a holder that does not renew it loses it', () => {
     const path = join(folder, 'lease')
-    const [first, second] = [createLease(path), createLease(path)]
+    const [first, second] = [new Lease(path), new Lease(path)]
     first.take()
     const longAgo = new Date(Date.now() - STALE_MS - 1_000)
     utimesSync(path, longAgo, longAgo)
@@ -240,7 +240,7 @@ describe('the lease of the stream', () => {
     const rounds = 20
     const wins = await inProcesses(`
       import { existsSync, utimesSync, writeFileSync } from 'node:fs'
-      import { createLease } from '../watch/lease.ts'
+      import { Lease } from './lease.ts'
       const { FOLDER, AT } = process.env
       const untilThere = (path) => { while (!existsSync(path)); }
       let wins = 0
@@ -252,7 +252,7 @@ describe('the lease of the stream', () => {
         }
         writeFileSync(path + '-here-' + AT, '')
         for (let other = 0; other < ${PROCESSES}; other += 1) untilThere(path + '-here-' + other)
-        if (createLease(path).take()) wins += 1
+        if (new Lease(path).take()) wins += 1
         writeFileSync(path + '-done-' + AT, '')
         for (let other = 0; other < ${PROCESSES}; other += 1) untilThere(path + '-done-' + other)
       }
@@ -269,6 +269,6 @@ describe('the lease of the stream', () => {
     writeFileSync(path, `${pid} mark`)
     const longAgo = new Date(Date.now() - STALE_MS - 1_000)
     utimesSync(path, longAgo, longAgo)
-    expect(createLease(path, 10 * STALE_MS).take()).toBe(isFree)
+    expect(new Lease(path, 10 * STALE_MS).take()).toBe(isFree)
   })
 })

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import { ApiError, EventGapError } from '@svc/sdk/errors.ts'
-import { deferred, sleep, untilAborted } from '@svc/sdk/http/waiting.ts'
+import { sleep, untilAborted } from '@svc/sdk/http/waiting.ts'
 import { writeDurably } from '@svc/sdk/store/durable-file.ts'
 import type { Log } from '../log.ts'
 import { codeOf } from '../output/explain-error.ts'
 import { readIfThere } from '../store/files.ts'
-import { createLease } from './lease.ts'
+import { Lease } from '../store/lease.ts'
 
 interface WatcherDeps {
   readonly client: AgentClient
@@ -37,7 +37,7 @@ export class Watcher implements AsyncDisposable {
   readonly #client: AgentClient
   readonly #log: Log
   readonly #times: WatcherTimes
-  readonly #lease: ReturnType<typeof createLease>
+  readonly #lease: Lease
   readonly #newsPath: string
   readonly #stopped = new AbortController()
   readonly #listeners = new Set<() => void>()
@@ -51,7 +51,7 @@ export class Watcher implements AsyncDisposable {
     this.#client = client
     this.#log = log
     this.#times = times
-    this.#lease = createLease(join(folder, 'stream.lease'))
+    this.#lease = new Lease(join(folder, 'stream.lease'))
     this.#newsPath = join(folder, 'news')
     this.#seenNews = newsOf(this.#newsPath)
   }
@@ -70,7 +70,7 @@ export class Watcher implements AsyncDisposable {
   async waitForChange(seen: number, ms: number, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     this.#startWatching()
-    const { promise, resolve } = deferred()
+    const { promise, resolve } = Promise.withResolvers<void>()
     const look = (): void => {
       if (this.#version !== seen) resolve()
     }

@@ -2,6 +2,7 @@ import type { Contact, ContactEntry, ContactState } from '@svc/contracts/resourc
 import { ApiError } from '../errors.ts'
 import type { Listing } from '../http/listing.ts'
 import type { CallOptions, PageOptions } from '../http/options.ts'
+import { Lines } from '../lines.ts'
 import type { Store } from '../store/store.ts'
 
 /** The result of accepting somebody's answers: `already` was accepted before, `blocked` stays blocked. */
@@ -33,7 +34,8 @@ export class Acceptances {
   readonly #store: Store | undefined
   /** Accepted as far as this process knows, so that not every message asks for the state of its recipient. */
   readonly #accepted = new Set<string>()
-  readonly #turns = new Map<string, Promise<unknown>>()
+  /** Calls for one agent run one after the other. Otherwise an acceptance that began before a block could undo it. */
+  readonly #lines = new Lines(Number.POSITIVE_INFINITY)
 
   constructor(calls: Calls, store: Store | undefined) {
     this.#calls = calls
@@ -42,12 +44,12 @@ export class Acceptances {
 
   /** Accepts an agent that has no state. Never changes a block. */
   accept(agentId: string, options: AcceptOptions): Promise<Acceptance> {
-    return this.#inTurn(agentId, () => this.#accept(agentId, options))
+    return this.#lines.run(agentId, () => this.#accept(agentId, options))
   }
 
   /** Sets a state that somebody asked for. */
   set(agentId: string, state: ContactState, options: CallOptions): Promise<Contact> {
-    return this.#inTurn(agentId, async () => {
+    return this.#lines.run(agentId, async () => {
       this.#accepted.delete(agentId)
       const contact = await this.#calls.put(agentId, state, options)
       await this.#store?.delete(MARK + agentId)
@@ -55,27 +57,12 @@ export class Acceptances {
     })
   }
 
-  /** Calls for one agent run one after the other. Otherwise an acceptance that began before a block could undo it. */
-  async #inTurn<T>(agentId: string, call: () => Promise<T>): Promise<T> {
-    const before = this.#turns.get(agentId)
-    const turn = (async () => {
-      await before?.catch(() => undefined)
-      return call()
-    })()
-    this.#turns.set(agentId, turn)
-    try {
-      return await turn
-    } finally {
-      if (this.#turns.get(agentId) === turn) this.#turns.delete(agentId)
-    }
-  }
-
   async #accept(agentId: string, { afresh = false, ...options }: AcceptOptions): Promise<Acceptance> {
     if (this.#accepted.has(agentId) && !afresh) return 'already'
     for (let attempt = 1; ; attempt += 1) {
-      const state = await this.#stateOf(agentId, options)
+      const state = await this.stateOf(agentId, options)
       if (state === 'blocked') return 'blocked'
-      if (state === undefined) {
+      if (state === 'none') {
         // The mark comes first, because a process that is killed between the two must not leave a contact that is not listed.
         await this.#store?.set(MARK + agentId, '')
         try {
@@ -87,7 +74,7 @@ export class Acceptances {
         }
       }
       this.#accepted.add(agentId)
-      return state === undefined || attempt > 1 ? 'accepted' : 'already'
+      return state === 'none' || attempt > 1 ? 'accepted' : 'already'
     }
   }
 
@@ -101,9 +88,10 @@ export class Acceptances {
     return ids
   }
 
-  async #stateOf(agentId: string, options: CallOptions): Promise<ContactEntry['state'] | undefined> {
+  /** The state of one agent, as the service has it now. */
+  async stateOf(agentId: string, options: CallOptions): Promise<ContactState> {
     // Contacts are sorted by id, and `after` need not exist: the shorter text is right before the id.
     const page = await this.#calls.contacts({ ...options, after: agentId.slice(0, -1), pageSize: 1 }).page()
-    return page.items.find(({ agent_id }) => agent_id === agentId)?.state
+    return page.items.find(({ agent_id }) => agent_id === agentId)?.state ?? 'none'
   }
 }

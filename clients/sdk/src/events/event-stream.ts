@@ -1,6 +1,6 @@
 import type { Event } from '@svc/contracts/resources.ts'
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
-import { AnswerError, ApiError, EventGapError, NetworkError } from '../errors.ts'
+import { AnswerError, EventGapError, isCode, NetworkError } from '../errors.ts'
 import { parseAnswer } from '../http/answer-json.ts'
 import { event as eventShape } from '../http/answers.ts'
 import type { CallOptions } from '../http/options.ts'
@@ -112,7 +112,8 @@ export async function* readEventStream(
       connection.abort()
       unlink()
     }
-    if (isTimestampFault(failure) && deps.clock.revision !== revision && corrections < MAX_CORRECTIONS) {
+    const isMistimed = isCode(failure, 'timestamp_out_of_range') && deps.clock.revision !== revision
+    if (isMistimed && corrections < MAX_CORRECTIONS) {
       corrections += 1
       continue
     }
@@ -170,8 +171,4 @@ function frameOf({ event, data }: EventSourceMessage): Frame[] {
   const value = parseAnswer(data) as { cursor?: unknown } | null | undefined
   if (!Number.isSafeInteger(value?.cursor)) throw new AnswerError('a cursor of the stream is not an integer')
   return [{ kind: 'cursor', cursor: value?.cursor as number }]
-}
-
-function isTimestampFault(failure: unknown): boolean {
-  return failure instanceof ApiError && failure.code === 'timestamp_out_of_range'
 }

@@ -31,17 +31,12 @@ export function linkAbort(signal: AbortSignal | undefined, stop: () => void): ()
 }
 
 /** @returns stops the timer. */
-export function abortAfter(connection: AbortController, timeoutMs: number): () => void {
-  const stop = (): void => connection.abort(new DOMException('timed out', 'TimeoutError'))
+export function abortAfter(
+  connection: AbortController,
+  timeoutMs: number,
+  reason: () => Error = () => new DOMException('timed out', 'TimeoutError'),
+): () => void {
+  const stop = (): void => connection.abort(reason())
   const timer = setTimeout(stop, Math.min(timeoutMs, LONGEST_MS))
   return () => clearTimeout(timer)
-}
-
-/** `Promise.withResolvers`, which Node 20 lacks. */
-export function deferred(): { promise: Promise<void>; resolve: () => void } {
-  let resolve = (): void => undefined
-  const promise = new Promise<void>((settle) => {
-    resolve = settle
-  })
-  return { promise, resolve }
 }

@@ -2,7 +2,7 @@ import type { Agent, Envelope } from '@svc/contracts/resources.ts'
 import { isName, isSameAuthority, parseSender } from '@svc/envelope/address.ts'
 import { agentIdOf, isAgentId } from '@svc/svc1/agent-id.ts'
 import { formatPublicKey, parsePublicKey } from '@svc/svc1/public-key.ts'
-import { ApiError, StoreError, VerificationError } from '../errors.ts'
+import { isCode, StoreError, VerificationError } from '../errors.ts'
 import type { Store } from '../store/store.ts'
 
 /** An agent whose name and key are known. */
@@ -177,7 +177,7 @@ export class People {
       if (expected !== undefined && isAgentId(expected)) return await this.#resolveAs(name, expected, signal)
       return await this.resolve(address, signal)
     } catch (error) {
-      if (error instanceof ApiError && error.code === 'not_found') return undefined
+      if (isCode(error, 'not_found')) return undefined
       if (error instanceof VerificationError && error.reason === 'unknown_sender') return undefined
       throw error
     }

@@ -1,14 +1,15 @@
 /** `AgentClient.request`: sends a request, and waits for its answer. */
-import type { Envelope, Event, Message } from '@svc/contracts/resources.ts'
+import type { Envelope, Message, SendResult } from '@svc/contracts/resources.ts'
 import type { EnvelopeType } from '@svc/envelope/envelope.ts'
 import { jcs } from '@svc/envelope/jcs.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
-import { EventGapError, isCode, RequestTimeout, StoreError, VerificationError } from '../errors.ts'
-import type { StreamOptions } from '../events/event-stream.ts'
+import { isCode, RequestTimeout, StoreError, VerificationError } from '../errors.ts'
 import type { CallOptions } from '../http/options.ts'
-import { linkAbort, untilAborted } from '../http/waiting.ts'
+import { abortAfter, linkAbort, untilAborted } from '../http/waiting.ts'
 import type { Store } from '../store/store.ts'
 import { type Received, RequestFailed } from './answer.ts'
+import type { AnswerWatch } from './answer-watch.ts'
+import { postKept } from './post-kept.ts'
 
 export interface RequestOptions extends CallOptions {
   /** How long to wait for the answer, from the call. Default 60,000. */
@@ -38,7 +39,7 @@ interface RequestDeps {
   readonly compose: (id: string | undefined, options: CallOptions) => Promise<Envelope>
   /** Accepts the recipient as a contact, if the caller wants it. */
   readonly accept: (options: CallOptions) => Promise<unknown>
-  readonly post: (envelope: Envelope, options: CallOptions) => Promise<{ duplicate: boolean }>
+  readonly post: (envelope: Envelope, options: CallOptions) => Promise<SendResult>
   readonly latestCursor: (options: CallOptions) => Promise<number>
   /** Opens a message that must be from the recipient. */
   readonly open: (message: Message, options: CallOptions) => Promise<Received>
@@ -57,9 +58,6 @@ interface Kept {
 const KEPT = 'requests/'
 const ANSWERS: readonly EnvelopeType[] = ['response', 'error']
 const DEFAULT_TIMEOUT_MS = 60_000
-/** A timer of more milliseconds ends at once. */
-const LONGEST_MS = 2 ** 31 - 1
-const POLL_MS = 1_000
 
 /** @param id derived from the caller's key. Undefined: the request is not repeated. */
 export async function sendRequest(
@@ -71,12 +69,12 @@ export async function sendRequest(
   const unlink = linkAbort(signal, () => limit.abort(signal?.reason))
   let sent = id
   const call = { signal: limit.signal }
-  const timer = setTimeout(() => limit.abort(new RequestTimeout(sent, timeoutMs)), Math.min(timeoutMs, LONGEST_MS))
+  const stopTimer = abortAfter(limit, timeoutMs, () => new RequestTimeout(sent, timeoutMs))
   let reply: Received
   try {
     reply = await untilAborted(exchange(), limit.signal)
   } finally {
-    clearTimeout(timer)
+    stopTimer()
     unlink()
     limit.abort(new Error('the request has ended'))
   }
@@ -161,15 +159,13 @@ async function deliver(
   id: string | undefined,
   call: CallOptions,
 ): Promise<boolean> {
-  const post = async (envelope: Envelope): Promise<boolean> => (await deps.post(envelope, call)).duplicate
+  const renew = async (): Promise<Envelope> => {
+    const anew = await deps.compose(envelope.id, call)
+    await keep(deps, id, { cursor, envelope: anew })
+    return anew
+  }
   try {
-    return await post(envelope).catch(async (error: unknown) => {
-      if (!isCode(error, 'envelope_timestamp_out_of_range') && !isCode(error, 'expired')) throw error
-      // A repeat of an accepted envelope is never refused (spec 7.4), so this one was never accepted.
-      const anew = await deps.compose(envelope.id, call)
-      await keep(deps, id, { cursor, envelope: anew })
-      return post(anew)
-    })
+    return (await postKept(envelope, (one) => deps.post(one, call), renew)).duplicate
   } catch (error) {
     // Only this agent can make the id, so it sent the request with another envelope, which was not kept.
     if (id !== undefined && isCode(error, 'id_conflict')) return true
@@ -187,104 +183,5 @@ async function openAnswer(deps: RequestDeps, message: Message, call: CallOptions
     // Of somebody else, or forged: no answer. It stays in the inbox.
     if (error instanceof VerificationError && error.reason !== 'key_changed') return undefined
     throw error
-  }
-}
-
-interface Waiting {
-  readonly check: (message: Message) => Promise<Received | undefined>
-  readonly resolve: (answer: Received) => void
-  readonly reject: (failure: unknown) => void
-}
-
-interface WatchDeps {
-  readonly stream: (options: StreamOptions) => AsyncIterable<Event>
-  readonly events: (options: { after: number; signal: AbortSignal }) => AsyncIterable<Event>
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
-}
-
-/** One stream for all requests of a client that wait, since an agent may have only two. It is open only while one waits. */
-export class AnswerWatch {
-  readonly #deps: WatchDeps
-  /** By id. The same request can be made twice at the same time. */
-  readonly #waiting = new Map<string, Set<Waiting>>()
-  #open: { cursor: number; readonly stop: AbortController } | undefined
-
-  constructor(deps: WatchDeps) {
-    this.#deps = deps
-  }
-
-  /** The place of the stream, if it is open. */
-  get cursor(): number | undefined {
-    return this.#open?.cursor
-  }
-
-  /** Resolves with the first message that names the request in `reply_to` and that `check` takes. */
-  wait(id: string, cursor: number, signal: AbortSignal, check: Waiting['check']): Promise<Received> {
-    const all = this.#waiting.get(id) ?? new Set()
-    this.#waiting.set(id, all)
-    let forget = (): unknown => undefined
-    const answer = new Promise<Received>((resolve, reject) => {
-      const waiting = { check, resolve, reject }
-      all.add(waiting)
-      forget = () => all.delete(waiting)
-    })
-    if (this.#open === undefined) void this.#follow(cursor)
-    return untilAborted(answer, signal).finally(() => {
-      forget()
-      if (all.size === 0) this.#waiting.delete(id)
-      if (this.#waiting.size === 0) this.#open?.stop.abort()
-    })
-  }
-
-  /** Looks for answers in the events after a cursor. */
-  async search(after: number, signal: AbortSignal): Promise<void> {
-    for await (const event of this.#deps.events({ after, signal })) await this.#meet(event)
-  }
-
-  async #follow(from: number): Promise<void> {
-    const open = { cursor: from, stop: new AbortController() }
-    this.#open = open
-    try {
-      for (;;) await this.#read(open)
-    } catch (error) {
-      this.#open = undefined
-      // A request that began while the stream was closing needs another one.
-      if (!open.stop.signal.aborted)
-        for (const all of this.#waiting.values()) for (const { reject } of all) reject(error)
-      else if (this.#waiting.size > 0) void this.#follow(open.cursor)
-    }
-  }
-
-  async #read(open: { cursor: number; readonly stop: AbortController }): Promise<void> {
-    const { signal } = open.stop
-    const onCursor = (cursor: number): void => {
-      open.cursor = cursor
-    }
-    try {
-      // Other programs of this agent hold its streams. Meanwhile the history has the answers.
-      const onRetry = (failure: unknown): void => {
-        if (isCode(failure, 'stream_limit')) void this.search(open.cursor, signal).catch(() => undefined)
-      }
-      for await (const event of this.#deps.stream({ after: open.cursor, signal, onCursor, onRetry })) {
-        open.cursor = event.cursor
-        await this.#meet(event)
-      }
-    } catch (error) {
-      signal.throwIfAborted()
-      if (error instanceof EventGapError) open.cursor = error.earliest - 1
-      else if (isCode(error, 'stream_limit')) await this.#deps.sleep(POLL_MS, signal)
-      else throw error
-    }
-  }
-
-  async #meet({ message }: Event): Promise<void> {
-    for (const { check, resolve, reject } of this.#waiting.get(message.envelope.reply_to ?? '') ?? []) {
-      try {
-        const answer = await check(message)
-        if (answer !== undefined) resolve(answer)
-      } catch (error) {
-        reject(error)
-      }
-    }
   }
 }

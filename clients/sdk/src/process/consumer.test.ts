@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { type Fault, type ModelMessage, ModelService } from '../../test/model-service.ts'
 import { ApiError, StoreError, VerificationError } from '../errors.ts'
 import { ErrorAnswer, type Received } from '../messages/answer.ts'
 import { Consumer, type DeadLetter, type ProcessOptions } from './consumer.ts'
-import { type Fault, type ModelMessage, ModelService } from './model-service.ts'
 
 type Handle = ProcessOptions['handle']
 

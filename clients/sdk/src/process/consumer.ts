@@ -7,12 +7,13 @@ import type { EventGap } from '../events/event-listing.ts'
 import type { StreamOptions } from '../events/event-stream.ts'
 import type { CallOptions, ComposeOptions } from '../http/options.ts'
 import { linkAbort } from '../http/waiting.ts'
+import { Lines } from '../lines.ts'
 import { draftAnswer, ErrorAnswer, type Received } from '../messages/answer.ts'
 import { jsonBody } from '../messages/body.ts'
 import type { Draft } from '../messages/compose.ts'
+import { postKept } from '../messages/post-kept.ts'
 import type { Store } from '../store/store.ts'
 import { type Answer, type Entry, Journal } from './journal.ts'
-import { Lines } from './lines.ts'
 import { delayAfter, isFatal, isPassing } from './waits.ts'
 
 export interface HandlerContext {
@@ -405,13 +406,7 @@ export class Consumer {
       const envelope = this.#journal.find(id)?.envelope ?? (await compose())
       // After the answer is composed, so that one that cannot be sent costs nothing, and before it can be answered.
       if (accept !== undefined) await this.#deps.acceptReplies(accept, { signal })
-      try {
-        await this.#deps.post(envelope, { signal })
-      } catch (error) {
-        // A repeat of an accepted envelope is never refused, so this envelope was never accepted.
-        if (!isCode(error, 'envelope_timestamp_out_of_range') && !isCode(error, 'expired')) throw error
-        await this.#deps.post(await compose(), { signal })
-      }
+      await postKept(envelope, (one) => this.#deps.post(one, { signal }), compose)
     } catch (error) {
       // Only this agent can make the id, so an earlier process with another store has sent an answer.
       if (!isCode(error, 'id_conflict')) throw error
@@ -491,10 +486,7 @@ export class Consumer {
 
   #limited<T>(call: () => Promise<T>): Promise<T> {
     this.#nextCall += 1
-    const line = String(this.#nextCall)
-    return new Promise((resolve, reject) => {
-      this.#calls.add(line, () => call().then(resolve, reject))
-    })
+    return this.#calls.run(String(this.#nextCall), call)
   }
 
   /** @returns false if the consumer stops. */

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '@svc/contracts/errors.ts'
-import { AnswerError, ApiError, NetworkError } from '../errors.ts'
+import { AnswerError, ApiError, isCode, NetworkError } from '../errors.ts'
 import { askedSecondsOf, BUDGET_CODES } from '../http/retry.ts'
 
 const BASE_DELAY_MS = 1_000
@@ -43,8 +43,10 @@ export function isPassing(failure: unknown): boolean {
  * @param random uniform in [0, 1).
  */
 export function delayAfter(failure: unknown, failures: number, random: number): number {
-  const isPending = failure instanceof ApiError && failure.code === 'request_pending'
-  const ceilingMs = Math.min(isPending ? MAX_PENDING_MS : MAX_DELAY_MS, BASE_DELAY_MS * 2 ** (failures - 1))
+  const ceilingMs = Math.min(
+    isCode(failure, 'request_pending') ? MAX_PENDING_MS : MAX_DELAY_MS,
+    BASE_DELAY_MS * 2 ** (failures - 1),
+  )
   const ownMs = ceilingMs * (0.5 + random / 2)
   return Math.max(ownMs, Math.min(askedSecondsOf(failure) * 1_000 + ownMs / 2, MAX_ASKED_MS))
 }

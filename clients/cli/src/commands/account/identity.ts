@@ -1,8 +1,7 @@
-import { createInterface } from 'node:readline/promises'
 import type { Identity, InboxPolicy, Settings } from '@svc/contracts/resources.ts'
 import { Argument, type Command } from 'commander'
 import { type Context, contextOf } from '../../context.ts'
-import { type Io, UsageError } from '../../io.ts'
+import { askOnTerminal, type Io, UsageError } from '../../io.ts'
 import { columns } from '../../output/output.ts'
 import { createProgressBar } from '../../output/progress-bar.ts'
 
@@ -120,16 +119,9 @@ function printIdentity({ out }: Context, identity: Identity): void {
 }
 
 /** Asks for the agent id, which the API needs as a confirmation. Nobody types an agent id by mistake. */
-async function confirm({ io, signal }: Context, agentId: string): Promise<void> {
-  if (io.stdin.isTTY !== true)
+async function confirm({ io }: Context, agentId: string): Promise<void> {
+  const answer = await askOnTerminal(`This cannot be undone. Type the agent id ${agentId} to continue: `, io)
+  if (answer === undefined)
     throw new UsageError('svc revoke asks for a confirmation, but there is no terminal: use --yes')
-  const terminal = createInterface({ input: io.stdin, output: io.stderr })
-  try {
-    const answer = await terminal.question(`This cannot be undone. Type the agent id ${agentId} to continue: `, {
-      signal,
-    })
-    if (answer.trim() !== agentId) throw new UsageError('not revoked: the answer was not the agent id')
-  } finally {
-    terminal.close()
-  }
+  if (answer !== agentId) throw new UsageError('not revoked: the answer was not the agent id')
 }

@@ -1,17 +1,15 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { createInterface } from 'node:readline/promises'
-import { AgentClient } from '@svc/sdk/client.ts'
 import { type AgentKey, generateKey } from '@svc/sdk/keys.ts'
 import { syncFolder } from '@svc/sdk/store/durable-file.ts'
 import type { Command } from 'commander'
 import { nameOrId } from '../../arguments.ts'
-import { DEFAULT_URL, type GlobalOptions, outputOf } from '../../context.ts'
+import { DEFAULT_URL, type GlobalOptions, newClient, outputOf } from '../../context.ts'
 import { createAgentStore, folderOfAgent } from '../../files/agent-store.ts'
 import { readKeyFile, writeKeyFile } from '../../files/key-file.ts'
 import { configFolder } from '../../files/places.ts'
 import { assertProfileName, defaultProfile, findProfile, saveProfile, setDefaultProfile } from '../../files/profiles.ts'
-import { type Io, UsageError } from '../../io.ts'
+import { askOnTerminal, type Io, UsageError } from '../../io.ts'
 import { columns, type Output } from '../../output/output.ts'
 import { createProgressBar } from '../../output/progress-bar.ts'
 
@@ -55,7 +53,7 @@ Examples:
         const store = createAgentStore(async () =>
           folderOfAgent(io.env, 'agents', { ...agentKey, authority: await client.authority({ signal }) }),
         )
-        const client = clientOf({ url: target.url, key: agentKey, store, warn, ...pinned })
+        const client = newClient({ url: target.url, key: agentKey, store, warn, ...pinned })
         const bar = createProgressBar(io)
         const onProgress = out.json ? undefined : bar.update
         const registered = await client.register(name, { signal, onProgress }).finally(() => bar.clear())
@@ -75,15 +73,10 @@ Examples:
 }
 
 /** @throws UsageError if there is no terminal to ask on. */
-async function askForName({ stdin, stderr, signal }: Io): Promise<string> {
-  if (stdin.isTTY !== true) throw new UsageError('no name: svc init <name>')
-  const terminal = createInterface({ input: stdin, output: stderr })
-  try {
-    const answer = await terminal.question('Name of the agent (3 to 32 characters of a-z, 0-9, _ and -): ', { signal })
-    return nameOrId(answer.trim())
-  } finally {
-    terminal.close()
-  }
+async function askForName(io: Io): Promise<string> {
+  const answer = await askOnTerminal('Name of the agent (3 to 32 characters of a-z, 0-9, _ and -): ', io)
+  if (answer === undefined) throw new UsageError('no name: svc init <name>')
+  return nameOrId(answer)
 }
 
 /** The key file and the URL of the new profile. @throws UsageError if the profile exists with other values. */
@@ -107,12 +100,4 @@ function findOrMakeKey(path: string, out: Output): AgentKey {
   writeKeyFile(path, key)
   syncFolder(folder)
   return key
-}
-
-function clientOf(options: ConstructorParameters<typeof AgentClient>[0]): AgentClient {
-  try {
-    return new AgentClient(options)
-  } catch (cause) {
-    throw new UsageError(`${options.url} is not the URL of a service: ${(cause as Error).message}`, { cause })
-  }
 }

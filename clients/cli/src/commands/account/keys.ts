@@ -1,10 +1,9 @@
 import { createPrivateKey } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { type AgentKey, generateKey, keyFromSeed, parseKey, seedOf } from '@svc/sdk/keys.ts'
 import type { Command } from 'commander'
 import { contextOf } from '../../context.ts'
 import { writeKeyFile, writeSecretFile } from '../../files/key-file.ts'
-import { type Io, readStdin, UsageError } from '../../io.ts'
+import { type Io, readTextOf, UsageError } from '../../io.ts'
 import { columns } from '../../output/output.ts'
 
 export function addKeygen(program: Command, io: Io): void {
@@ -81,7 +80,7 @@ Examples:
     .action(async (file: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
       const path = context.keyPath()
-      const key = parseForeignKey(file === '-' ? await readStdin(io) : readText(file), file)
+      const key = parseForeignKey(await readTextOf(file, io), file)
       writeKeyFile(path, key)
       context.out.print({ ...publicPart(key), file: path }, columns({ ...publicPart(key), file: path }), key.agentId)
     })
@@ -105,14 +104,6 @@ function seedOfPem(pem: string): Uint8Array {
   const { crv, d } = createPrivateKey(pem).export({ format: 'jwk' })
   if (crv !== 'Ed25519' || d === undefined) throw new TypeError('the PEM has a key of another type')
   return Buffer.from(d, 'base64url')
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (cause) {
-    throw new UsageError(`${file} cannot be read`, { cause })
-  }
 }
 
 function pemOf(key: AgentKey): string {

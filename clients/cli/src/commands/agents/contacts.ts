@@ -1,7 +1,7 @@
 import type { ContactEntry, ContactState } from '@svc/contracts/resources.ts'
 import type { Command } from 'commander'
 import { idOrKey, mistakesNamed, nameOrId, TOLD } from '../../arguments.ts'
-import { agentIdOf, contextOf } from '../../context.ts'
+import { contextOf } from '../../context.ts'
 import type { Io } from '../../io.ts'
 import { idLine } from '../../output/format.ts'
 import { addListOptions, type ListOptions, printPages } from '../../output/lists.ts'
@@ -65,7 +65,7 @@ Remove takes such an acceptance back.`,
       .action(async (who: string, _options: object, command: Command) => {
         const context = contextOf(io, command)
         const agent = context.agent()
-        const agentId = await agentIdOf(who, agent, context.signal)
+        const agentId = await agent.idOf(who, { signal: context.signal })
         const contact = await agent.setContact(agentId, state, { signal: context.signal })
         context.out.print({ agent_id: agentId, ...contact }, [`${done} ${who}`], agentId)
       })

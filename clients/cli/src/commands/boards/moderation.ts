@@ -2,7 +2,7 @@
 import type { AssignableRole } from '@svc/contracts/resources.ts'
 import { Argument, type Command } from 'commander'
 import { nameOrId } from '../../arguments.ts'
-import { agentIdOf, contextOf } from '../../context.ts'
+import { contextOf } from '../../context.ts'
 import type { Io } from '../../io.ts'
 import { idLine } from '../../output/format.ts'
 
@@ -48,7 +48,7 @@ function addRole(group: Command, io: Io): void {
     .action(async (id: string, who: string, role: AssignableRole, ...[, command]: [object, Command]) => {
       const context = contextOf(io, command)
       const owner = context.agent()
-      const agentId = await agentIdOf(who, owner, context.signal)
+      const agentId = await owner.idOf(who, { signal: context.signal })
       const membership = await owner.setMember(id, agentId, role, { signal: context.signal })
       context.out.print({ board: id, agent_id: agentId, ...membership }, [`${who}: ${membership.role}`], agentId)
     })

@@ -143,7 +143,6 @@ async function handle(context: Context, reader: Reader, options: ListenOptions):
   const { io, out, signal } = context
   const { client } = reader
   const { createFileStore } = await import('@svc/sdk/store/file-store.ts')
-  const { findOldCursor, removeOldProgress } = await import('../../listen/old-progress.ts')
   const { workThrough } = await import('../../listen/work.ts')
   const { agentId } = context.key()
   const authority = await client.authority({ signal })
@@ -160,13 +159,10 @@ async function handle(context: Context, reader: Reader, options: ListenOptions):
     boards: options.board,
     parallel: options.jobs,
     attempts: options.attempts,
-    after: findOldCursor(folder, { agentId, authority }) ?? options.after ?? ('end' as const),
+    after: options.after ?? ('end' as const),
     count: options.count,
     deadLetters: resolve(options.deadLetters ?? join(folder, 'dead-letters')),
-    onStart(cursor: number) {
-      removeOldProgress(folder)
-      out.note(`listening after cursor ${cursor}, saved in ${folder}`)
-    },
+    onStart: (cursor: number) => out.note(`listening after cursor ${cursor}, saved in ${folder}`),
   }
   await out.list(() => workThrough(context, reader, workOptions))
 }

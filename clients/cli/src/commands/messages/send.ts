@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { Envelope, SendResult } from '@svc/contracts/resources.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
@@ -9,7 +8,7 @@ import { type Command, Option } from 'commander'
 import { mistakesNamed, nameOrId, recipient, wholeNumber } from '../../arguments.ts'
 import { type Context, contextOf, type GlobalOptions } from '../../context.ts'
 import { NotSentError, UnknownOutcomeError } from '../../failure.ts'
-import { type Io, readStdin, UsageError } from '../../io.ts'
+import { type Io, readStdin, readTextOf, UsageError } from '../../io.ts'
 import { deliver, findUnsent, isUnknown, type Unsent } from './unsent.ts'
 
 interface SendOptions {
@@ -143,7 +142,7 @@ export function addPost(program: Command, io: Io): void {
     .addHelpText('after', '\nExample:\n  svc post once.json --key alice.key')
     .action(async (file: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
-      const envelope = envelopeIn(file === STDIN ? await readStdin(io) : readText(file), file)
+      const envelope = envelopeIn(await readTextOf(file, io), file)
       const sending = context.agent().post(envelope, { signal: context.signal })
       await report(context, envelope.id, sending, `svc post ${quoted(file)}${optionsOf(command)}`)
     })
@@ -213,12 +212,4 @@ function envelopeIn(text: string, file: string): Envelope {
   if (typeof value !== 'object' || value === null || !('id' in value))
     throw new UsageError(`${file}: it is no envelope: svc send --print makes one`)
   return value as unknown as Envelope
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (cause) {
-    throw new UsageError(`${file} cannot be read`, { cause })
-  }
 }

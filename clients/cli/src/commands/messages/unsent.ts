@@ -2,8 +2,9 @@
 import type { Envelope, SendResult } from '@svc/contracts/resources.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import type { Acceptance } from '@svc/sdk/contacts/acceptances.ts'
-import { AnswerError, ApiError, isCode, NetworkError } from '@svc/sdk/errors.ts'
+import { AnswerError, ApiError, NetworkError } from '@svc/sdk/errors.ts'
 import type { Draft } from '@svc/sdk/messages/compose.ts'
+import { postKept } from '@svc/sdk/messages/post-kept.ts'
 import type { Store } from '@svc/sdk/store/store.ts'
 import { UsageError } from '../../io.ts'
 
@@ -46,13 +47,12 @@ export async function deliver(
   let result: SendResult
   try {
     if (acceptReplies) onAcceptance(await client.acceptReplies(draft.to, { signal }))
-    result = await client.post(message.envelope, { signal }).catch(async (error: unknown) => {
-      // A repeat of an accepted envelope is never refused (spec 7.4), so this one was never accepted.
-      if (!isCode(error, 'envelope_timestamp_out_of_range') && !isCode(error, 'expired')) throw error
+    const renew = async (): Promise<Envelope> => {
       const anew = await client.compose(draft, { seal, signal })
       await keep(anew)
-      return client.post(anew, { signal })
-    })
+      return anew
+    }
+    result = await postKept(message.envelope, (envelope) => client.post(envelope, { signal }), renew)
   } catch (error) {
     const isWanted = isRepeat && error instanceof ApiError && error.status === 429
     if (!isUnknown(error, signal) && !isWanted) await store.delete(KEY + draft.id)

@@ -2,19 +2,18 @@ import { type ReadonlySignal, signal } from '@preact/signals'
 import type { Budget } from '@svc/contracts/resources.ts'
 import type { AgentContext } from './context.ts'
 
-export interface BudgetState {
+export class BudgetState {
+  readonly #context: AgentContext
+  readonly #now = signal<Budget | undefined>(undefined)
   /** Undefined until it was read. */
-  readonly now: ReadonlySignal<Budget | undefined>
-  refresh(): Promise<void>
-}
+  readonly now: ReadonlySignal<Budget | undefined> = this.#now
 
-export function createBudget({ client, ended }: AgentContext): BudgetState {
-  const now = signal<Budget | undefined>(undefined)
-  return {
-    now,
-    async refresh() {
-      now.value = await client.budget({ signal: ended })
-    },
+  constructor(context: AgentContext) {
+    this.#context = context
+  }
+
+  async refresh(): Promise<void> {
+    this.#now.value = await this.#context.client.budget({ signal: this.#context.ended })
   }
 }
 

@@ -1,12 +1,12 @@
 import { generateKey } from '@svc/sdk/keys.ts'
 import { describe, expect, test } from 'vitest'
 import { AUTHORITY, createFakeContext, createFakeDirectory, createKept, type FakeDirectory } from './fake-context.ts'
-import { createPeople, labelOf, type People } from './people.ts'
+import { labelOf, People } from './people.ts'
 
 const [alice, bob, carol, mallory] = [generateKey(), generateKey(), generateKey(), generateKey()]
 
 async function peopleOf(directory: FakeDirectory, kept = createKept()): Promise<People> {
-  const people = createPeople(createFakeContext({ name: 'alice', key: alice }, directory, kept))
+  const people = new People(createFakeContext({ name: 'alice', key: alice }, directory, kept))
   await people.load()
   return people
 }
@@ -32,8 +32,8 @@ describe('spec 6.1: a sender is named by its address or by its id', () => {
 
   test('the own address and the own id are the own agent, whatever the service says', async () => {
     const people = await peopleOf(createFakeDirectory({ alice: mallory }))
-    expect([`alice@${AUTHORITY}`, alice.agentId, 'alice'].map(people.isOwn)).toEqual([true, true, true])
-    expect([`bob@${AUTHORITY}`, 'alice@elsewhere.example', bob.agentId].map(people.isOwn)).toEqual([
+    expect([`alice@${AUTHORITY}`, alice.agentId, 'alice'].map((who) => people.isOwn(who))).toEqual([true, true, true])
+    expect([`bob@${AUTHORITY}`, 'alice@elsewhere.example', bob.agentId].map((who) => people.isOwn(who))).toEqual([
       false,
       false,
       false,

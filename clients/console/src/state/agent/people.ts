@@ -1,9 +1,12 @@
 import { computed, type ReadonlySignal, signal } from '@preact/signals'
 import type { Agent } from '@svc/contracts/resources.ts'
 import { isSameAuthority } from '@svc/envelope/address.ts'
+import { isCode } from '@svc/sdk/errors.ts'
+import type { CallOptions } from '@svc/sdk/http/options.ts'
+import { Directory } from '@svc/sdk/messages/directory.ts'
 import type { KnownAgent } from '@svc/sdk/messages/people.ts'
 import { isAgentId } from '@svc/svc1/agent-id.ts'
-import { attempt, hasCode } from '../failures.ts'
+import { attempt } from '../failures.ts'
 import type { AgentContext } from './context.ts'
 import { shortId } from './short-id.ts'
 
@@ -18,173 +21,150 @@ export interface Person {
 }
 
 /** What the views show of the names and keys that the SDK keeps. Agents are given as name, address of this service, or id. */
-export interface People {
+export class People {
+  readonly #context: AgentContext
+  readonly #directory: Directory
+  readonly #known = signal<ReadonlyMap<string, Person>>(new Map())
+  readonly #byName = computed(() => new Map([...this.#known.value.values()].map((person) => [person.name, person])))
+  /** Claims of the service. The key of a name counts only once the SDK has pinned it. */
+  readonly #listed = signal<ReadonlyMap<string, Agent>>(new Map())
+  readonly #meetings = new Map<string, Promise<Person | undefined>>()
   /** Names that can be offered for a new message. */
-  readonly names: ReadonlySignal<readonly string[]>
-  load(): Promise<void>
+  readonly names: ReadonlySignal<readonly string[]> = computed(() => {
+    const met = [...this.#known.value.values()].filter(({ source }) => source !== 'self')
+    const own = this.#context.name.value
+    const others = [...this.#listed.value.values()].map(({ name }) => name).filter((name) => name !== own)
+    return [...new Set([...met.flatMap(({ name }) => name ?? []), ...others])]
+  })
+
+  constructor(context: AgentContext) {
+    this.#context = context
+    this.#directory = new Directory(context.client)
+  }
+
+  async load(): Promise<void> {
+    const { client, key, name, store } = this.#context
+    const own = name.value
+    if (own !== undefined) await client.pin(own, key.pubkey)
+    this.#learn({ agentId: key.agentId, pubkey: key.pubkey, name: own, source: 'self' })
+    for (const { id: agentId, value } of await store.pins.list()) {
+      const { pubkey, name } = value
+      client.trust(pubkey)
+      const isKept = name !== undefined && (await attempt(() => client.pin(name, pubkey))) !== undefined
+      this.#learn({ agentId, pubkey, name: isKept ? name : undefined, source: 'pinned' })
+    }
+  }
+
   /** The agent, if it was met since the page was loaded. */
-  find(who: string): Person | undefined
-  isOwn(who: string): boolean
+  find(who: string): Person | undefined {
+    if (isAgentId(who)) return this.#known.value.get(who)
+    const name = this.#nameIn(who)
+    return name === undefined ? undefined : this.#byName.value.get(name)
+  }
+
+  isOwn(who: string): boolean {
+    return this.find(who)?.source === 'self'
+  }
+
   /**
    * Finds the agent of a name or an address in what is kept, or asks the service. An id is also looked for in the directory.
    * @returns undefined if nobody knows. @throws VerificationError `key_changed`.
    */
-  meet(who: string): Promise<Person | undefined>
+  async meet(who: string): Promise<Person | undefined> {
+    const found = this.find(who)
+    if (found !== undefined) return found
+    let meeting = this.#meetings.get(who)
+    if (meeting === undefined) {
+      meeting = (isAgentId(who) ? this.#meetId(who) : this.#meetName(who)).finally(() => this.#meetings.delete(who))
+      this.#meetings.set(who, meeting)
+    }
+    return meeting
+  }
+
   /** Finds the agent of an id in what is kept. Asks nobody. */
-  recall(agentId: string): Promise<Person | undefined>
+  async recall(agentId: string): Promise<Person | undefined> {
+    const { client } = this.#context
+    const isKept = (await client.nameOf(agentId)) !== undefined
+    return isKept ? this.#met(await client.resolve(agentId, this.#call)) : this.#known.value.get(agentId)
+  }
+
   /** @throws ApiError `not_found` for a name that the service does not know. @throws VerificationError `key_changed`. */
-  idOf(who: string): Promise<string>
+  async idOf(who: string): Promise<string> {
+    return isAgentId(who) ? who : this.#met(await this.#context.client.resolve(who, this.#call)).agentId
+  }
+
   /** Asks the service for the key of a name, even if one is kept. @throws like `idOf`. */
-  lookUp(name: string): Promise<Person>
+  async lookUp(wanted: string): Promise<Person> {
+    const { agent_id: agentId, name, pubkey } = await this.#context.client.lookup(wanted, this.#call)
+    return this.#met({ agentId, name, pubkey })
+  }
+
   /** Pins the key of a known agent, or one that was received outside the service. @returns its agent id. */
-  pin(pubkey: string, name?: string): Promise<string>
-  unpin(agentId: string): Promise<void>
-  /** Reads the public directory, up to a bound, unless it was read a short while ago. */
-  readDirectory(): Promise<void>
-}
+  async pin(pubkey: string, wanted?: string): Promise<string> {
+    const { client, store } = this.#context
+    const agentId = client.trust(pubkey)
+    const name = wanted ?? this.#known.value.get(agentId)?.name
+    if (name !== undefined) await client.pin(name, pubkey)
+    this.#learn({ agentId, pubkey, name, source: 'pinned' })
+    await store.pins.put(agentId, { pubkey, name, pinnedAtMs: Date.now() })
+    return agentId
+  }
 
-/** The directory is not read again for strangers more often than this. */
-const READ_AGAIN_MS = 30_000
-const DIRECTORY_PAGES = 10
-const PAGE_SIZE = 100
+  async unpin(agentId: string): Promise<void> {
+    const person = this.#known.value.get(agentId)
+    if (person?.source !== 'pinned') return
+    const next = new Map(this.#known.value)
+    // A key without a name can only come from the pin, so it is forgotten.
+    if (person.name === undefined) next.delete(agentId)
+    else next.set(agentId, { ...person, source: 'directory' })
+    this.#known.value = next
+    await this.#context.store.pins.delete(agentId)
+  }
 
-export function createPeople({ client, key, store, name, authority, ended }: AgentContext): People {
-  const known = signal<ReadonlyMap<string, Person>>(new Map())
-  const byName = computed(() => new Map([...known.value.values()].map((person) => [person.name, person])))
-  /** Claims of the service. The key of a name counts only once the SDK has pinned it. */
-  const listed = signal<ReadonlyMap<string, Agent>>(new Map())
-  const meetings = new Map<string, Promise<Person | undefined>>()
-  let reading: Promise<void> | undefined
-  let readMs = Number.NEGATIVE_INFINITY
-  const call = { signal: ended }
+  /** Reads the beginning of the public directory, for `names`. */
+  async readDirectory(): Promise<void> {
+    this.#listed.value = await this.#directory.read(this.#context.ended)
+  }
 
-  function learn(person: Person): Person {
-    const before = known.value.get(person.agentId)
+  get #call(): CallOptions {
+    return { signal: this.#context.ended }
+  }
+
+  #learn(person: Person): Person {
+    const before = this.#known.value.get(person.agentId)
     if (before !== undefined && person.source === 'directory' && before.name !== undefined) return before
     // What a person has pinned stays a pin, and gets its name from the service.
     const learnt = before?.source === 'pinned' ? { ...before, name: person.name } : person
-    known.value = new Map(known.value).set(person.agentId, learnt)
+    this.#known.value = new Map(this.#known.value).set(person.agentId, learnt)
     return learnt
   }
 
-  function met({ agentId, name, pubkey }: KnownAgent): Person {
-    return learn({ agentId, name, pubkey, source: 'directory' })
+  #met({ agentId, name, pubkey }: KnownAgent): Person {
+    return this.#learn({ agentId, name, pubkey, source: 'directory' })
   }
 
   /** Undefined for an address of another service. */
-  function nameIn(who: string): string | undefined {
+  #nameIn(who: string): string | undefined {
     const [name, host] = who.split('@')
-    return host === undefined || isSameAuthority(host, authority.value ?? '') ? name : undefined
+    return host === undefined || isSameAuthority(host, this.#context.authority.value ?? '') ? name : undefined
   }
 
-  function find(who: string): Person | undefined {
-    if (isAgentId(who)) return known.value.get(who)
-    const name = nameIn(who)
-    return name === undefined ? undefined : byName.value.get(name)
-  }
-
-  async function meetName(who: string): Promise<Person | undefined> {
-    if (nameIn(who) === undefined) return undefined
+  async #meetName(who: string): Promise<Person | undefined> {
+    if (this.#nameIn(who) === undefined) return undefined
     try {
-      return met(await client.resolve(who, call))
+      return this.#met(await this.#context.client.resolve(who, this.#call))
     } catch (error) {
-      if (hasCode(error, 'not_found')) return undefined
+      if (isCode(error, 'not_found')) return undefined
       throw error
     }
   }
 
-  async function recall(agentId: string): Promise<Person | undefined> {
-    const isKept = (await client.nameOf(agentId)) !== undefined
-    return isKept ? met(await client.resolve(agentId, call)) : known.value.get(agentId)
-  }
-
-  async function meetId(agentId: string): Promise<Person | undefined> {
-    const kept = await recall(agentId)
+  async #meetId(agentId: string): Promise<Person | undefined> {
+    const kept = await this.recall(agentId)
     if (kept !== undefined) return kept
-    await readDirectory()
-    const found = listed.value.get(agentId)
-    if (found === undefined) return undefined
-    const pinned = await client.pin(found.name, found.pubkey)
-    return pinned.agentId === agentId ? met(pinned) : undefined
-  }
-
-  async function readDirectory(): Promise<void> {
-    if (reading === undefined && Date.now() - readMs > READ_AGAIN_MS) {
-      readMs = Date.now()
-      reading = readPages().finally(() => {
-        reading = undefined
-      })
-    }
-    await reading
-  }
-
-  async function readPages(): Promise<void> {
-    const found = new Map<string, Agent>()
-    let pages = 0
-    for await (const { items } of client.agents({ pageSize: PAGE_SIZE, ...call }).pages()) {
-      for (const agent of items) found.set(agent.agent_id, agent)
-      pages += 1
-      if (pages === DIRECTORY_PAGES) break
-    }
-    listed.value = found
-  }
-
-  return {
-    names: computed(() => {
-      const met = [...known.value.values()].filter(({ source }) => source !== 'self').flatMap(({ name }) => name ?? [])
-      const others = [...listed.value.values()].map(({ name }) => name).filter((one) => one !== name.value)
-      return [...new Set([...met, ...others])]
-    }),
-    async load() {
-      const own = name.value
-      if (own !== undefined) await client.pin(own, key.pubkey)
-      learn({ agentId: key.agentId, pubkey: key.pubkey, name: own, source: 'self' })
-      for (const { id: agentId, value } of await store.pins.list()) {
-        const { pubkey, name } = value
-        client.trust(pubkey)
-        const isKept = name !== undefined && (await attempt(() => client.pin(name, pubkey))) !== undefined
-        learn({ agentId, pubkey, name: isKept ? name : undefined, source: 'pinned' })
-      }
-    },
-    find,
-    recall,
-    isOwn: (who) => find(who)?.source === 'self',
-    async meet(who) {
-      const found = find(who)
-      if (found !== undefined) return found
-      let meeting = meetings.get(who)
-      if (meeting === undefined) {
-        meeting = (isAgentId(who) ? meetId(who) : meetName(who)).finally(() => meetings.delete(who))
-        meetings.set(who, meeting)
-      }
-      return meeting
-    },
-    async idOf(who) {
-      return isAgentId(who) ? who : met(await client.resolve(who, call)).agentId
-    },
-    async lookUp(wanted) {
-      const { agent_id, name, pubkey } = await client.lookup(wanted, call)
-      return met({ agentId: agent_id, name, pubkey })
-    },
-    async pin(pubkey, wanted) {
-      const agentId = client.trust(pubkey)
-      const named = wanted ?? known.value.get(agentId)?.name
-      if (named !== undefined) await client.pin(named, pubkey)
-      learn({ agentId, pubkey, name: named, source: 'pinned' })
-      await store.pins.put(agentId, { pubkey, name: named, pinnedAtMs: Date.now() })
-      return agentId
-    },
-    async unpin(agentId) {
-      const person = known.value.get(agentId)
-      if (person?.source !== 'pinned') return
-      const next = new Map(known.value)
-      // A key without a name can only come from the pin, so it is forgotten.
-      if (person.name === undefined) next.delete(agentId)
-      else next.set(agentId, { ...person, source: 'directory' })
-      known.value = next
-      await store.pins.delete(agentId)
-    },
-    readDirectory,
+    await this.readDirectory()
+    const found = await this.#directory.find(agentId, this.#context.ended)
+    return found && this.#met(found)
   }
 }
 

@@ -1,52 +1,54 @@
 import { type ReadonlySignal, signal } from '@preact/signals'
 import type { Identity, Settings, WebhookState } from '@svc/contracts/resources.ts'
-import { hasCode } from '../failures.ts'
+import { isCode } from '@svc/sdk/errors.ts'
+import type { CallOptions } from '@svc/sdk/http/options.ts'
 import type { AgentContext } from './context.ts'
-
-export interface SettingsState {
-  readonly identity: ReadonlySignal<Identity | undefined>
-  /** Null if no webhook is set; undefined until it was read. */
-  readonly webhook: ReadonlySignal<WebhookState | null | undefined>
-  refresh(): Promise<void>
-  refreshWebhook(): Promise<void>
-  change(settings: Settings): Promise<void>
-  /** @returns the new secret, which the service never shows again. */
-  setWebhook(url: string): Promise<string>
-  deleteWebhook(): Promise<void>
-}
 
 const SECRET_BYTES = 32
 
-export function createSettings({ client, ended: signalOfEnd }: AgentContext): SettingsState {
-  const identity = signal<Identity | undefined>(undefined)
-  const webhook = signal<WebhookState | null | undefined>(undefined)
-  const call = { signal: signalOfEnd }
-  return {
-    identity,
-    webhook,
-    async refresh() {
-      identity.value = await client.me(call)
-    },
-    async refreshWebhook() {
-      try {
-        webhook.value = await client.webhook(call)
-      } catch (error) {
-        if (!hasCode(error, 'not_found')) throw error
-        webhook.value = null
-      }
-    },
-    async change(settings) {
-      identity.value = await client.updateSettings(settings, call)
-    },
-    async setWebhook(url) {
-      const secret = newSecret()
-      webhook.value = await client.setWebhook({ url, secret }, call)
-      return secret
-    },
-    async deleteWebhook() {
-      await client.deleteWebhook(call)
-      webhook.value = null
-    },
+export class SettingsState {
+  readonly #context: AgentContext
+  readonly #identity = signal<Identity | undefined>(undefined)
+  readonly #webhook = signal<WebhookState | null | undefined>(undefined)
+  readonly identity: ReadonlySignal<Identity | undefined> = this.#identity
+  /** Null if no webhook is set; undefined until it was read. */
+  readonly webhook: ReadonlySignal<WebhookState | null | undefined> = this.#webhook
+
+  constructor(context: AgentContext) {
+    this.#context = context
+  }
+
+  async refresh(): Promise<void> {
+    this.#identity.value = await this.#context.client.me(this.#call)
+  }
+
+  async refreshWebhook(): Promise<void> {
+    try {
+      this.#webhook.value = await this.#context.client.webhook(this.#call)
+    } catch (error) {
+      if (!isCode(error, 'not_found')) throw error
+      this.#webhook.value = null
+    }
+  }
+
+  async change(settings: Settings): Promise<void> {
+    this.#identity.value = await this.#context.client.updateSettings(settings, this.#call)
+  }
+
+  /** @returns the new secret, which the service never shows again. */
+  async setWebhook(url: string): Promise<string> {
+    const secret = newSecret()
+    this.#webhook.value = await this.#context.client.setWebhook({ url, secret }, this.#call)
+    return secret
+  }
+
+  async deleteWebhook(): Promise<void> {
+    await this.#context.client.deleteWebhook(this.#call)
+    this.#webhook.value = null
+  }
+
+  get #call(): CallOptions {
+    return { signal: this.#context.ended }
   }
 }
 

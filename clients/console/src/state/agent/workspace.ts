@@ -1,30 +1,31 @@
 import { type ReadonlySignal, signal } from '@preact/signals'
 import type { Event } from '@svc/contracts/resources.ts'
 import { AgentClient } from '@svc/sdk/client.ts'
-import { type Live, startLive } from '../../live/live.ts'
-import type { KeptAgent, Vault } from '../../vault/vault.ts'
-import { type Boards, createBoards } from '../boards/boards.ts'
-import { hasCode, inPassing } from '../failures.ts'
-import { createDrafts, type Drafts } from '../mail/drafts.ts'
-import { createIgnored, type Ignored } from '../mail/ignored.ts'
-import { createMailbox, type Mailbox } from '../mail/mailbox.ts'
-import { createOpener, type Opener } from '../mail/opening.ts'
-import { createOutbox, type Outbox } from '../mail/outbox.ts'
-import { createUnread, type Unread } from '../mail/unread.ts'
-import { type BudgetState, createBudget } from './budget.ts'
-import { type Contacts, createContacts } from './contacts.ts'
+import { isCode } from '@svc/sdk/errors.ts'
+import { Live } from '../../live/live.ts'
+import type { KeptAgent } from '../../vault/keyring.ts'
+import type { Vault } from '../../vault/vault.ts'
+import { Boards } from '../boards/boards.ts'
+import { inPassing } from '../failures.ts'
+import { Drafts } from '../mail/drafts.ts'
+import { Ignored } from '../mail/ignored.ts'
+import { Mailbox } from '../mail/mailbox.ts'
+import { Opener } from '../mail/opening.ts'
+import { Outbox } from '../mail/outbox.ts'
+import { Unread } from '../mail/unread.ts'
+import { BudgetState } from './budget.ts'
+import { Contacts } from './contacts.ts'
 import type { AgentContext } from './context.ts'
-import { createPeople, type People } from './people.ts'
-import { createSettings, type SettingsState } from './settings.ts'
+import { People } from './people.ts'
+import { SettingsState } from './settings.ts'
+
+/** `unregistered`: the service does not know the key yet. `failed`: the service could not be asked. */
+type WorkspaceState = 'opening' | 'unregistered' | 'ready' | 'failed'
 
 /** Everything that the console knows about one unlocked agent. */
-export interface Workspace {
+export class Workspace {
   readonly agentId: string
   readonly context: AgentContext
-  /** `unregistered`: the service does not know the key yet. `failed`: the service could not be asked. */
-  readonly state: ReadonlySignal<'opening' | 'unregistered' | 'ready' | 'failed'>
-  readonly failure: ReadonlySignal<unknown>
-  readonly live: ReadonlySignal<Live | undefined>
   readonly people: People
   readonly contacts: Contacts
   readonly budget: BudgetState
@@ -36,103 +37,115 @@ export interface Workspace {
   readonly outbox: Outbox
   readonly drafts: Drafts
   readonly boards: Boards
-  /** Called for each event that arrives while the agent is open. */
-  onArrival(listener: (event: Event) => void): () => void
+  readonly #vault: Vault
+  readonly #end = new AbortController()
+  readonly #name = signal<string | undefined>(undefined)
+  readonly #authority = signal<string | undefined>(undefined)
+  readonly #state = signal<WorkspaceState>('opening')
+  readonly #failure = signal<unknown>(undefined)
+  readonly #live = signal<Live | undefined>(undefined)
+  readonly #listeners = new Set<(event: Event) => void>()
+  readonly state: ReadonlySignal<WorkspaceState> = this.#state
+  readonly failure: ReadonlySignal<unknown> = this.#failure
+  readonly live: ReadonlySignal<Live | undefined> = this.#live
+
+  constructor(vault: Vault, { agentId, name }: KeptAgent) {
+    this.agentId = agentId
+    this.#vault = vault
+    this.#name.value = name
+    const key = vault.keyOf(agentId)
+    const store = vault.storeOf(agentId)
+    const client = new AgentClient({ url: location.origin, key, store: store.client })
+    const context = { client, key, store, name: this.#name, authority: this.#authority, ended: this.#end.signal }
+    this.context = context
+    this.people = new People(context)
+    this.contacts = new Contacts(context, this.people)
+    this.budget = new BudgetState(context)
+    this.settings = new SettingsState(context)
+    this.mailbox = new Mailbox(context)
+    this.unread = new Unread(context)
+    this.ignored = new Ignored(context)
+    this.outbox = new Outbox(context, this.contacts)
+    this.opener = new Opener(context, this.people, this.outbox)
+    this.drafts = new Drafts(context)
+    this.boards = new Boards(context)
+  }
+
   /** Asks the service who this agent is, and begins to follow its events. A new key is certainly not registered. */
-  open(options?: { readonly isNew: boolean }): Promise<void>
-  /** Call this when the agent was registered under a name. */
-  registered(name: string): Promise<void>
-  close(): void
-}
-
-export function createWorkspace(vault: Vault, { agentId, name: keptName }: KeptAgent): Workspace {
-  const key = vault.keyOf(agentId)
-  const end = new AbortController()
-  const name = signal(keptName)
-  const authority = signal<string | undefined>(undefined)
-  const store = vault.storeOf(agentId)
-  const client = new AgentClient({ url: location.origin, key, store: store.client })
-  const context: AgentContext = { client, key, store, name, authority, ended: end.signal }
-  const state = signal<'opening' | 'unregistered' | 'ready' | 'failed'>('opening')
-  const failure = signal<unknown>(undefined)
-  const live = signal<Live | undefined>(undefined)
-  const listeners = new Set<(event: Event) => void>()
-  const [people, budget] = [createPeople(context), createBudget(context)]
-  const contacts = createContacts(context, people)
-  const [settings, boards, ignored] = [createSettings(context), createBoards(context), createIgnored(context)]
-  const [mailbox, unread, drafts] = [createMailbox(context), createUnread(context), createDrafts(context)]
-  const outbox = createOutbox(context, contacts)
-  const opener = createOpener(context, people, outbox)
-
-  async function open({ isNew } = { isNew: false }): Promise<void> {
-    state.value = isNew ? 'unregistered' : 'opening'
+  async open({ isNew } = { isNew: false }): Promise<void> {
+    this.#state.value = isNew ? 'unregistered' : 'opening'
     if (isNew) return
     try {
-      await settings.refresh()
-      authority.value = await client.authority({ signal: end.signal })
+      await this.settings.refresh()
+      this.#authority.value = await this.context.client.authority({ signal: this.#end.signal })
     } catch (error) {
-      failure.value = error
-      state.value = hasCode(error, 'signer_unknown') ? 'unregistered' : 'failed'
+      this.#fail(error, isCode(error, 'signer_unknown') ? 'unregistered' : 'failed')
       return
     }
-    const registeredName = settings.identity.value?.agent.name
-    if (registeredName !== undefined && registeredName !== name.value) {
-      name.value = registeredName
-      await vault.setAgentName(agentId, registeredName)
-    }
+    const name = this.settings.identity.value?.agent.name
+    if (name !== undefined && name !== this.#name.value) await this.#rename(name)
     try {
-      await start()
-      state.value = 'ready'
+      await this.#start()
+      this.#state.value = 'ready'
     } catch (error) {
-      failure.value = error
-      state.value = 'failed'
+      this.#fail(error, 'failed')
     }
   }
 
-  async function start(): Promise<void> {
-    await Promise.all([people.load(), outbox.load(), drafts.load(), boards.load(), ignored.load()])
+  /** Call this when the agent was registered under a name. */
+  async registered(name: string): Promise<void> {
+    await this.#rename(name)
+    await this.open()
+  }
+
+  /** Calls the listener for each event that arrives while the agent is open. */
+  onArrival(listener: (event: Event) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  close(): void {
+    this.#end.abort()
+    this.#live.value?.[Symbol.dispose]()
+    this.#live.value = undefined
+  }
+
+  #fail(error: unknown, state: WorkspaceState): void {
+    this.#failure.value = error
+    this.#state.value = state
+  }
+
+  async #rename(name: string): Promise<void> {
+    this.#name.value = name
+    await this.#vault.setAgentName(this.agentId, name)
+  }
+
+  async #start(): Promise<void> {
+    const { people, outbox, drafts, boards, ignored, mailbox, contacts, budget } = this
+    await Promise.all([people, outbox, drafts, boards, ignored].map((part) => part.load()))
     const latest = await mailbox.findEnd()
-    await unread.load(latest)
-    live.value = startLive({ client, agentId, after: latest, onEvent: arrive, onCursor: mailbox.reach })
+    await this.unread.load(latest)
+    this.#live.value = new Live({
+      client: this.context.client,
+      agentId: this.agentId,
+      after: latest,
+      onEvent: (event) => this.#arrive(event),
+      onCursor: (cursor) => mailbox.reach(cursor),
+    })
     await Promise.all([mailbox.loadOlder(), contacts.refresh(), budget.refresh()])
-    inPassing(meetMany())
+    inPassing(this.#meetMany())
   }
 
   /** Names decide which requests are hidden, and whether a recipient is a contact. */
-  async function meetMany(): Promise<void> {
-    for (const id of contacts.states.value.keys()) await people.meet(id)
-    for (const { message } of mailbox.requests.value) await people.meet(message.envelope.from)
+  async #meetMany(): Promise<void> {
+    for (const id of this.contacts.states.value.keys()) await this.people.meet(id)
+    for (const { message } of this.mailbox.requests.value) await this.people.meet(message.envelope.from)
   }
 
-  function arrive(event: Event): void {
-    mailbox.add([event])
-    inPassing(people.meet(event.message.envelope.from))
-    if (event.kind === 'board') boards.noteSubscription(event.message.envelope.to.slice('board:'.length))
-    for (const listener of listeners) listener(event)
-  }
-
-  const parts = { people, contacts, budget, settings, mailbox, unread, ignored, opener, outbox, drafts, boards }
-  return {
-    agentId,
-    context,
-    state,
-    failure,
-    live,
-    ...parts,
-    onArrival(listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-    open,
-    async registered(newName) {
-      name.value = newName
-      await vault.setAgentName(agentId, newName)
-      await open()
-    },
-    close() {
-      end.abort()
-      live.value?.[Symbol.dispose]()
-      live.value = undefined
-    },
+  #arrive(event: Event): void {
+    this.mailbox.add([event])
+    inPassing(this.people.meet(event.message.envelope.from))
+    if (event.kind === 'board') this.boards.noteSubscription(event.message.envelope.to.slice('board:'.length))
+    for (const listener of this.#listeners) listener(event)
   }
 }

@@ -8,54 +8,57 @@ export interface PostThread {
   readonly replies: readonly Message[]
 }
 
-export interface Feed {
-  /** Oldest first, as the service lists them. Undefined until the first page was read. */
-  readonly posts: ReadonlySignal<readonly Message[] | undefined>
-  readonly hasMore: ReadonlySignal<boolean>
-  /** Reads further posts, up to a bound. */
-  readMore(): Promise<void>
-  add(post: Message): void
-  change(postId: string, change: Partial<Message>): void
-  remove(postId: string): void
-}
-
 const PAGE_SIZE = 100
 /** Pages that are read at once. The service lists the oldest first, so a person waits for the newest. */
 const PAGES = 10
 
-export function createFeed({ client, ended }: AgentContext, boardId: string): Feed {
-  const posts = signal<readonly Message[] | undefined>(undefined)
-  const hasMore = signal(false)
-  let after: string | undefined
+export class Feed {
+  readonly #context: AgentContext
+  readonly #boardId: string
+  readonly #posts = signal<readonly Message[] | undefined>(undefined)
+  readonly #hasMore = signal(false)
+  #after: string | undefined
+  /** Oldest first, as the service lists them. Undefined until the first page was read. */
+  readonly posts: ReadonlySignal<readonly Message[] | undefined> = this.#posts
+  readonly hasMore: ReadonlySignal<boolean> = this.#hasMore
 
-  function add(fresh: readonly Message[]): void {
-    const byId = new Map((posts.value ?? []).map((post) => [post.envelope.id, post]))
-    for (const post of fresh) byId.set(post.envelope.id, post)
-    posts.value = [...byId.values()]
+  constructor(context: AgentContext, boardId: string) {
+    this.#context = context
+    this.#boardId = boardId
   }
 
-  return {
-    posts,
-    hasMore,
-    async readMore() {
-      let pages = 0
-      const found: Message[] = []
-      for await (const page of client.feed(boardId, { after, pageSize: PAGE_SIZE, signal: ended }).pages()) {
-        found.push(...page.items)
-        hasMore.value = page.next !== ''
-        if (page.next !== '') after = page.next
-        pages += 1
-        if (pages === PAGES) break
-      }
-      add(found)
-    },
-    add: (post) => add([post]),
-    change(postId, change) {
-      posts.value = posts.value?.map((post) => (post.envelope.id === postId ? { ...post, ...change } : post))
-    },
-    remove(postId) {
-      posts.value = posts.value?.filter(({ envelope }) => envelope.id !== postId)
-    },
+  /** Reads further posts, up to a bound. */
+  async readMore(): Promise<void> {
+    const { client, ended: signal } = this.#context
+    let pages = 0
+    const found: Message[] = []
+    const options = { after: this.#after, pageSize: PAGE_SIZE, signal }
+    for await (const page of client.feed(this.#boardId, options).pages()) {
+      found.push(...page.items)
+      this.#hasMore.value = page.next !== ''
+      if (page.next !== '') this.#after = page.next
+      pages += 1
+      if (pages === PAGES) break
+    }
+    this.#put(found)
+  }
+
+  add(post: Message): void {
+    this.#put([post])
+  }
+
+  change(postId: string, change: Partial<Message>): void {
+    this.#posts.value = this.#posts.value?.map((post) => (post.envelope.id === postId ? { ...post, ...change } : post))
+  }
+
+  remove(postId: string): void {
+    this.#posts.value = this.#posts.value?.filter(({ envelope }) => envelope.id !== postId)
+  }
+
+  #put(fresh: readonly Message[]): void {
+    const byId = new Map((this.#posts.value ?? []).map((post) => [post.envelope.id, post]))
+    for (const post of fresh) byId.set(post.envelope.id, post)
+    this.#posts.value = [...byId.values()]
   }
 }
 

@@ -8,50 +8,48 @@ export interface Draft extends KeptDraft {
   readonly id: string
 }
 
-export interface Drafts {
+export class Drafts {
+  readonly #context: AgentContext
+  readonly #all = signal<readonly Draft[]>([])
   /** Newest first. */
-  readonly all: ReadonlySignal<readonly Draft[]>
-  load(): Promise<void>
-  find(id: string): Draft | undefined
-  create(fields?: Partial<KeptDraft>): Draft
+  readonly all: ReadonlySignal<readonly Draft[]> = this.#all
+
+  constructor(context: AgentContext) {
+    this.#context = context
+  }
+
+  async load(): Promise<void> {
+    const kept = (await this.#context.store.drafts.list()).map(({ id, value }) => ({ ...value, id }))
+    this.#all.value = kept.sort((a, b) => b.changedAtMs - a.changedAtMs)
+  }
+
+  find(id: string): Draft | undefined {
+    return this.#all.value.find((draft) => draft.id === id)
+  }
+
+  create(fields: Partial<KeptDraft> = {}): Draft {
+    const empty = { to: '', text: '', isJson: false, isSealed: true }
+    return { ...empty, ...fields, id: crypto.randomUUID(), changedAtMs: Date.now() }
+  }
+
   /** Stores a draft. An empty one is deleted. */
-  save(draft: Draft): void
-  discard(id: string): void
-}
-
-export function createDrafts({ store }: AgentContext): Drafts {
-  const all = signal<readonly Draft[]>([])
-
-  function without(id: string): readonly Draft[] {
-    return all.value.filter((draft) => draft.id !== id)
+  save(draft: Draft): void {
+    if (draft.text.trim() === '') {
+      this.discard(draft.id)
+      return
+    }
+    const { id, ...kept } = { ...draft, changedAtMs: Date.now() }
+    this.#all.value = [{ ...kept, id }, ...this.#without(id)]
+    inBackground(this.#context.store.drafts.put(id, kept))
   }
 
-  function discard(id: string): void {
-    if (all.value.every((draft) => draft.id !== id)) return
-    all.value = without(id)
-    inBackground(store.drafts.delete(id))
+  discard(id: string): void {
+    if (this.find(id) === undefined) return
+    this.#all.value = this.#without(id)
+    inBackground(this.#context.store.drafts.delete(id))
   }
 
-  return {
-    all,
-    async load() {
-      const kept = (await store.drafts.list()).map(({ id, value }) => ({ ...value, id }))
-      all.value = kept.sort((a, b) => b.changedAtMs - a.changedAtMs)
-    },
-    find: (id) => all.value.find((draft) => draft.id === id),
-    create(fields = {}) {
-      const empty = { to: '', text: '', isJson: false, isSealed: true }
-      return { ...empty, ...fields, id: crypto.randomUUID(), changedAtMs: Date.now() }
-    },
-    save(draft) {
-      if (draft.text.trim() === '') {
-        discard(draft.id)
-        return
-      }
-      const { id, ...kept } = { ...draft, changedAtMs: Date.now() }
-      all.value = [{ ...kept, id }, ...without(id)]
-      inBackground(store.drafts.put(id, kept))
-    },
-    discard,
+  #without(id: string): readonly Draft[] {
+    return this.#all.value.filter((draft) => draft.id !== id)
   }
 }

@@ -4,10 +4,9 @@ import { type AgentKey, generateKey, keyFromSeed } from '@svc/sdk/keys.ts'
 import { describe, expect, test } from 'vitest'
 import verdicts from '../../../../../docs/vectors/verdicts.json' with { type: 'json' }
 import { AUTHORITY, createFakeContext, createFakeDirectory, type FakeDirectory } from '../agent/fake-context.ts'
-import { createPeople } from '../agent/people.ts'
+import { People } from '../agent/people.ts'
 import { digestOf } from './digest.ts'
-import { createOpener, type Opened, type ReadFrom } from './opening.ts'
-import type { Outbox } from './outbox.ts'
+import { type Opened, Opener, type ReadFrom } from './opening.ts'
 
 interface Verdicts {
   agents: { name: string; secret_key: string; public_key: string; agent_id: string }[]
@@ -34,12 +33,12 @@ interface Scene {
 async function openerOf({ name, key, directory, met = [], pinned = [], sent = [] }: Scene) {
   const copies = sent.map((one) => [one.id, { body: 'hello', to: one.to, sentAtMs: 0, digest: digestOf(one) }] as const)
   const context = createFakeContext({ name, key }, directory)
-  const people = createPeople(context)
+  const people = new People(context)
   await people.load()
   for (const name of met) await people.meet(name)
   for (const { pubkey } of pinned) await people.pin(pubkey)
-  const outbox = { sent: signal(new Map(copies)), pending: signal(new Map()) } as unknown as Outbox
-  return createOpener(context, people, outbox)
+  const outbox = { sent: signal(new Map(copies)), pending: signal(new Map()) }
+  return new Opener(context, people, outbox)
 }
 
 const messageOf = (envelope: Envelope): Message => ({ envelope: JSON.parse(JSON.stringify(envelope)) }) as Message

@@ -1,5 +1,4 @@
 import type { Envelope, Message } from '@svc/contracts/resources.ts'
-import { jcs } from '@svc/envelope/jcs.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { VerificationError } from '@svc/sdk/errors.ts'
 import { isAgentId } from '@svc/svc1/agent-id.ts'
@@ -24,63 +23,75 @@ type Refusal = 'cannot_open' | 'invalid_signature' | 'key_changed' | 'addressed_
 /** The list from which a message was read. It decides to whom the message must be addressed (spec 13.5). */
 export type ReadFrom = 'mail' | 'sent' | `board:${string}`
 
-export interface Opener {
-  /** Says verified only if the message is addressed to its reader. Remembers its answers, by content. */
-  open(message: Message, readFrom: ReadFrom): Promise<Opened>
-  /** The answer of an earlier `open`, if it still holds. */
-  peek(message: Message, readFrom: ReadFrom): Opened | undefined
-}
-
 /** Past this the oldest answer is forgotten, so that a long history does not fill the memory. */
 const MAX_KEPT = 12_000
 
-export function createOpener({ client, name }: AgentContext, people: People, outbox: Outbox): Opener {
-  const kept = new Map<string, Opened>()
+/** Opens messages, and remembers its answers by content. */
+export class Opener {
+  readonly #context: Pick<AgentContext, 'client' | 'name'>
+  readonly #people: People
+  readonly #outbox: Pick<Outbox, 'sent' | 'pending'>
+  readonly #kept = new Map<string, Opened>()
+
+  constructor(
+    context: Pick<AgentContext, 'client' | 'name'>,
+    people: People,
+    outbox: Pick<Outbox, 'sent' | 'pending'>,
+  ) {
+    this.#context = context
+    this.#people = people
+    this.#outbox = outbox
+  }
+
+  /** Says verified only if the message is addressed to its reader. */
+  async open(message: Message, readFrom: ReadFrom): Promise<Opened> {
+    // The answer depends on what is known about the sender.
+    await this.#meet(message.envelope.from)
+    const name = this.#nameOf(message, readFrom)
+    const known = this.#kept.get(name)
+    if (known !== undefined) return known
+    const opened = await this.#openNow(message.envelope, readFrom)
+    const [oldest] = this.#kept.keys()
+    if (oldest !== undefined && this.#kept.size >= MAX_KEPT) this.#kept.delete(oldest)
+    this.#kept.set(name, opened)
+    return opened
+  }
+
+  /** The answer of an earlier `open`, if it still holds. */
+  peek(message: Message, readFrom: ReadFrom): Opened | undefined {
+    return this.#kept.get(this.#nameOf(message, readFrom))
+  }
 
   /** Names the content, and everything else that the answer depends on. */
-  function nameOf({ envelope }: Message, readFrom: ReadFrom): string {
-    const person = people.find(envelope.from)
-    const copy = copyOf(envelope.id)
-    return `${digestOf(envelope)} ${readFrom} ${name.value} ${person?.source ?? 'none'} ${copy?.digest ?? copy !== undefined}`
+  #nameOf({ envelope }: Message, readFrom: ReadFrom): string {
+    const source = this.#people.find(envelope.from)?.source ?? 'none'
+    const copy = this.#copyOf(envelope.id)
+    return `${digestOf(envelope)} ${readFrom} ${this.#context.name.value} ${source} ${copy?.digest}`
   }
 
   /** What this browser sent under the id. */
-  function copyOf(id: string): SentPlaintext | undefined {
-    const sent = outbox.sent.value.get(id)
-    const waiting = outbox.pending.value.get(id)
+  #copyOf(id: string): SentPlaintext | undefined {
+    const sent = this.#outbox.sent.value.get(id)
+    const waiting = this.#outbox.pending.value.get(id)
     if (sent !== undefined || waiting === undefined) return sent
     const { envelope, body, composedAtMs } = waiting
     return { body, to: envelope.to, sentAtMs: composedAtMs, digest: digestOf(envelope) }
   }
 
-  async function open(message: Message, readFrom: ReadFrom): Promise<Opened> {
-    // The answer depends on what is known about the sender.
-    await meet(message.envelope.from)
-    const name = nameOf(message, readFrom)
-    const known = kept.get(name)
-    if (known !== undefined) return known
-    const opened = await openNow(message.envelope, readFrom)
-    const [oldest] = kept.keys()
-    if (oldest !== undefined && kept.size >= MAX_KEPT) kept.delete(oldest)
-    kept.set(name, opened)
-    return opened
-  }
-
-  async function openNow(envelope: Envelope, readFrom: ReadFrom): Promise<Opened> {
+  async #openNow(envelope: Envelope, readFrom: ReadFrom): Promise<Opened> {
     const { from } = envelope
-    const copy = copyOf(envelope.id)
-    if (copy !== undefined && !isCopy(envelope, copy)) return { kind: 'failed', reason: 'changed' }
+    const people = this.#people
+    const copy = this.#copyOf(envelope.id)
+    if (copy !== undefined && copy.digest !== digestOf(envelope)) return { kind: 'failed', reason: 'changed' }
     try {
-      const { body, sealed, verified } = await client.open(envelope, {
-        allowUnverified: true,
-        to: recipientOf(envelope, readFrom),
-      })
+      const to = this.#recipientOf(envelope, readFrom)
+      const { body, sealed, verified } = await this.#context.client.open(envelope, { allowUnverified: true, to })
       return { kind: 'open', body, sealed, trust: verified ? (people.find(from)?.source ?? 'directory') : 'none' }
     } catch (error) {
       if (!(error instanceof VerificationError)) throw error
       if (error.reason === 'addressed_to_another') return { kind: 'failed', reason: error.reason }
       if (error.reason !== 'cannot_open') {
-        return { kind: 'failed', reason: (await isKeyChanged(from)) ? 'key_changed' : 'invalid_signature' }
+        return { kind: 'failed', reason: (await this.#isKeyChanged(from)) ? 'key_changed' : 'invalid_signature' }
       }
       if (!people.isOwn(from) || readFrom === 'mail') return { kind: 'failed', reason: 'cannot_open' }
       // Sealed by this agent for somebody else, who alone can open it.
@@ -90,20 +101,20 @@ export function createOpener({ client, name }: AgentContext, people: People, out
   }
 
   /** A text does not wait for the directory. The views look there for the name of an id. */
-  async function meet(from: string): Promise<void> {
+  async #meet(from: string): Promise<void> {
     try {
-      await (isAgentId(from) ? people.recall(from) : people.meet(from))
+      await (isAgentId(from) ? this.#people.recall(from) : this.#people.meet(from))
     } catch (error) {
       if (!(error instanceof VerificationError)) throw error
     }
   }
 
   /** Whether the service now gives another key for the sender's name than it did first. */
-  async function isKeyChanged(from: string): Promise<boolean> {
-    const name = people.find(from)?.name
+  async #isKeyChanged(from: string): Promise<boolean> {
+    const name = this.#people.find(from)?.name
     if (isAgentId(from) || name === undefined) return false
     try {
-      await people.lookUp(name)
+      await this.#people.lookUp(name)
       return false
     } catch (error) {
       return error instanceof VerificationError && error.reason === 'key_changed'
@@ -111,16 +122,8 @@ export function createOpener({ client, name }: AgentContext, people: People, out
   }
 
   /** The own signature covers the recipient of an own message. */
-  function recipientOf({ from, to }: Envelope, readFrom: ReadFrom): string | undefined {
-    if (readFrom === 'sent' && people.isOwn(from)) return to
-    return readFrom === 'mail' || readFrom === 'sent' ? name.value : readFrom
+  #recipientOf({ from, to }: Envelope, readFrom: ReadFrom): string | undefined {
+    if (readFrom === 'sent' && this.#people.isOwn(from)) return to
+    return readFrom === 'mail' || readFrom === 'sent' ? this.#context.name.value : readFrom
   }
-
-  return { open, peek: (message, readFrom) => kept.get(nameOf(message, readFrom)) }
-}
-
-/** Older copies have no digest. */
-function isCopy(envelope: Envelope, { digest, to, body }: SentPlaintext): boolean {
-  if (digest !== undefined) return digest === digestOf(envelope)
-  return envelope.to === to && ('body_enc' in envelope || jcs(envelope.body) === jcs(body))
 }

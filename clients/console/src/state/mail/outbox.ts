@@ -1,5 +1,5 @@
 import { type ReadonlySignal, signal } from '@preact/signals'
-import type { Envelope, SendResult } from '@svc/contracts/resources.ts'
+import type { SendResult } from '@svc/contracts/resources.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { ApiError } from '@svc/sdk/errors.ts'
 import type { PendingEnvelope, SentPlaintext } from '../../vault/agent-store.ts'
@@ -24,95 +24,96 @@ interface Outgoing {
   readonly threadId?: string | undefined
 }
 
-export interface Outbox {
-  readonly pending: ReadonlySignal<ReadonlyMap<string, Pending>>
+/** Messages that this browser sends, and the texts of those that it sent. */
+export class Outbox {
+  readonly #context: AgentContext
+  readonly #contacts: Contacts
+  readonly #pending = signal<ReadonlyMap<string, Pending>>(new Map())
+  readonly #sent = signal<ReadonlyMap<string, SentPlaintext>>(new Map())
+  readonly pending: ReadonlySignal<ReadonlyMap<string, Pending>> = this.#pending
   /** Texts of what this browser sent, by message id. Nobody but the recipient can open a sealed message. */
-  readonly sent: ReadonlySignal<ReadonlyMap<string, SentPlaintext>>
-  load(): Promise<void>
+  readonly sent: ReadonlySignal<ReadonlyMap<string, SentPlaintext>> = this.#sent
+
+  constructor(context: AgentContext, contacts: Contacts) {
+    this.#context = context
+    this.#contacts = contacts
+  }
+
+  async load(): Promise<void> {
+    const { store } = this.#context
+    const waiting = await store.pending.list()
+    this.#pending.value = new Map(waiting.map(({ id, value }) => [id, { ...value, isSending: false }]))
+    const texts = (await store.sent.list()).sort((a, b) => a.value.sentAtMs - b.value.sentAtMs)
+    this.#sent.value = new Map(texts.map(({ id, value }) => [id, value]))
+  }
+
   /**
    * Composes, stores, and posts. The envelope is stored before the first request. If no answer comes, it stays in `pending`.
    * @returns undefined if no answer came. @throws ApiError if the service refused; then nothing was sent.
    */
-  send(outgoing: Outgoing): Promise<SendResult | undefined>
-  /** Posts the same envelope again. It is accepted and charged once, however often it is sent. */
-  retry(id: string): Promise<SendResult | undefined>
-  /** Deletes the text, or the envelope that waits, in this browser. */
-  forget(id: string): Promise<void>
-}
-
-export function createOutbox({ client, store, ended }: AgentContext, contacts: Contacts): Outbox {
-  const pending = signal<ReadonlyMap<string, Pending>>(new Map())
-  const sent = signal<ReadonlyMap<string, SentPlaintext>>(new Map())
-
-  function show(id: string, waiting: Pending | undefined): void {
-    const next = new Map(pending.value)
-    if (waiting === undefined) next.delete(id)
-    else next.set(id, waiting)
-    pending.value = next
+  async send({ to, body, seal, acceptReplies, replyTo, threadId }: Outgoing): Promise<SendResult | undefined> {
+    const { client, ended: signal, store } = this.#context
+    const envelope = await client.compose({ to, body, replyTo, threadId }, { seal, signal })
+    // Before the message, so that no answer is faster.
+    if (acceptReplies) await this.#contacts.acceptReplies(to)
+    const waiting = { envelope, body, composedAtMs: Date.now() }
+    await store.pending.put(envelope.id, waiting)
+    return this.#post(waiting, false)
   }
 
-  async function settle(id: string): Promise<void> {
-    show(id, undefined)
-    await store.pending.delete(id)
+  /** Posts the same envelope again. It is accepted and charged once, however often it is sent. */
+  async retry(id: string): Promise<SendResult | undefined> {
+    const waiting = this.#pending.value.get(id)
+    return waiting === undefined || waiting.isSending ? undefined : this.#post(waiting, true)
+  }
+
+  /** Deletes the text, or the envelope that waits, in this browser. */
+  async forget(id: string): Promise<void> {
+    await this.#settle(id)
+    const next = new Map(this.#sent.value)
+    next.delete(id)
+    this.#sent.value = next
+    await this.#context.store.sent.delete(id)
   }
 
   /** @param isRetry keeps a refused envelope, so that its text is not lost. */
-  async function post(pendingEnvelope: PendingEnvelope, isRetry: boolean): Promise<SendResult | undefined> {
-    const { envelope, body, composedAtMs } = pendingEnvelope
+  async #post({ envelope, body, composedAtMs }: PendingEnvelope, isRetry: boolean): Promise<SendResult | undefined> {
     const { id } = envelope
     const waiting = { envelope, body, composedAtMs }
-    show(id, { ...waiting, isSending: true })
+    this.#show(id, { ...waiting, isSending: true })
     try {
-      const result = await client.post(envelope, { signal: ended })
-      await keepText(envelope, body, composedAtMs)
-      await settle(id)
+      const result = await this.#context.client.post(envelope, { signal: this.#context.ended })
+      await this.#keepText(waiting)
+      await this.#settle(id)
       return result
     } catch (error) {
       if (isAbort(error)) throw error
       if (isRefusal(error) && !isRetry) {
-        await settle(id)
+        await this.#settle(id)
         throw error
       }
-      show(id, { ...waiting, isSending: false, problem: explain(error) })
+      this.#show(id, { ...waiting, isSending: false, problem: explain(error) })
       return undefined
     }
   }
 
-  async function keepText(envelope: Envelope, body: unknown, sentAtMs: number): Promise<void> {
+  async #keepText({ envelope, body, composedAtMs: sentAtMs }: PendingEnvelope): Promise<void> {
     const { id, to } = envelope
     const text = { body, to, sentAtMs, digest: digestOf(envelope) }
-    sent.value = new Map(sent.value).set(id, text)
-    await store.sent.put(id, text)
+    this.#sent.value = new Map(this.#sent.value).set(id, text)
+    await this.#context.store.sent.put(id, text)
   }
 
-  return {
-    pending,
-    sent,
-    async load() {
-      const waiting = await store.pending.list()
-      pending.value = new Map(waiting.map(({ id, value }) => [id, { ...value, isSending: false }]))
-      const texts = (await store.sent.list()).sort((a, b) => a.value.sentAtMs - b.value.sentAtMs)
-      sent.value = new Map(texts.map(({ id, value }) => [id, value]))
-    },
-    async send({ to, body, seal, acceptReplies, replyTo, threadId }) {
-      const envelope = await client.compose({ to, body, replyTo, threadId }, { seal, signal: ended })
-      // Before the message, so that no answer is faster.
-      if (acceptReplies) await contacts.acceptReplies(to)
-      const waiting = { envelope, body, composedAtMs: Date.now() }
-      await store.pending.put(envelope.id, waiting)
-      return post(waiting, false)
-    },
-    async retry(id) {
-      const waiting = pending.value.get(id)
-      return waiting === undefined || waiting.isSending ? undefined : post(waiting, true)
-    },
-    async forget(id) {
-      await settle(id)
-      const next = new Map(sent.value)
-      next.delete(id)
-      sent.value = next
-      await store.sent.delete(id)
-    },
+  async #settle(id: string): Promise<void> {
+    this.#show(id, undefined)
+    await this.#context.store.pending.delete(id)
+  }
+
+  #show(id: string, waiting: Pending | undefined): void {
+    const next = new Map(this.#pending.value)
+    if (waiting === undefined) next.delete(id)
+    else next.set(id, waiting)
+    this.#pending.value = next
   }
 }
 

@@ -4,13 +4,13 @@ import { ApiError } from '@svc/sdk/errors.ts'
 import { generateKey } from '@svc/sdk/keys.ts'
 import { describe, expect, test } from 'vitest'
 import { strings } from '../../strings.ts'
-import { createContacts } from '../agent/contacts.ts'
+import { Contacts } from '../agent/contacts.ts'
 import { AUTHORITY, createFakeContext, createFakeDirectory } from '../agent/fake-context.ts'
-import { createPeople } from '../agent/people.ts'
+import { People } from '../agent/people.ts'
 import type { Workspace } from '../agent/workspace.ts'
 import { explain } from '../failures.ts'
-import { createDrafts } from './drafts.ts'
-import { createOutbox } from './outbox.ts'
+import { Drafts } from './drafts.ts'
+import { Outbox } from './outbox.ts'
 import { answersOf, readBody, recipientOf, submit } from './submit.ts'
 
 const [alice, bob] = [generateKey(), generateKey()]
@@ -63,13 +63,13 @@ async function sceneOf(state: ContactState | undefined, inbox_policy: InboxPolic
   })
   const records = { get: async () => undefined, put: async () => {}, delete: async () => {}, list: async () => [] }
   Object.assign(context.store, { pending: records, sent: records, drafts: records })
-  const people = createPeople(context)
+  const people = new People(context)
   await people.load()
-  const contacts = createContacts(context, people)
+  const contacts = new Contacts(context, people)
   if (state !== undefined) await contacts.set(`bob@${AUTHORITY}`, state)
   calls.length = 0
   const settings = { identity: signal({ inbox_policy }) }
-  const [outbox, drafts] = [createOutbox(context, contacts), createDrafts(context)]
+  const [outbox, drafts] = [new Outbox(context, contacts), new Drafts(context)]
   return { calls, workspace: { context, people, contacts, settings, outbox, drafts } as unknown as Workspace }
 }
 

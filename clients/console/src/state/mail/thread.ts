@@ -1,6 +1,6 @@
 import type { Message } from '@svc/contracts/resources.ts'
+import { isCode } from '@svc/sdk/errors.ts'
 import type { AgentContext } from '../agent/context.ts'
-import { hasCode } from '../failures.ts'
 
 /** A thread longer than this is cut off, so that it does not fill the page. */
 const MAX_THREAD = 500
@@ -26,7 +26,7 @@ export async function readThread({ client, ended }: AgentContext, rootId: string
     try {
       return await client.message(rootId, { signal: ended })
     } catch (error) {
-      if (hasCode(error, 'not_found')) return undefined
+      if (isCode(error, 'not_found')) return undefined
       throw error
     }
   }

@@ -2,17 +2,6 @@ import { type ReadonlySignal, signal } from '@preact/signals'
 import type { AgentContext } from '../agent/context.ts'
 import { inBackground } from '../failures.ts'
 
-/**
- * The messages that the reader has seen, kept only in this browser. Reading never acknowledges, because an acknowledgement is
- * the agent's signal to the sender.
- */
-export interface Unread {
-  readonly place: ReadonlySignal<Place>
-  load(latestCursor: number): Promise<void>
-  markRead(cursor: number): void
-  markAllRead(latestCursor: number): void
-}
-
 interface Place {
   /** Everything up to this cursor is read. */
   readonly upTo: number
@@ -24,29 +13,38 @@ const RECORD = 'mail'
 /** Maximum size of `beyond`, because a larger record is slow to write. Past it, all messages up to the oldest entry count as read. */
 const MAX_BEYOND = 1_000
 
-export function createUnread({ store }: AgentContext): Unread {
-  const place = signal<Place>({ upTo: 0, beyond: new Set() })
+/**
+ * The messages that the reader has seen, kept only in this browser. Reading never acknowledges, because an acknowledgement is
+ * the agent's signal to the sender.
+ */
+export class Unread {
+  readonly #context: AgentContext
+  readonly #place = signal<Place>({ upTo: 0, beyond: new Set() })
+  readonly place: ReadonlySignal<Place> = this.#place
 
-  function save(next: Place): void {
-    place.value = next
-    inBackground(store.read.put(RECORD, { cursor: next.upTo, beyond: [...next.beyond] }))
+  constructor(context: AgentContext) {
+    this.#context = context
   }
 
-  return {
-    place,
-    /** In a new browser everything counts as read: an imported key was used elsewhere, and a new agent has no messages yet. */
-    async load(latestCursor) {
-      const stored = await store.read.get(RECORD)
-      if (stored === undefined) save({ upTo: latestCursor, beyond: new Set() })
-      else place.value = { upTo: stored.cursor, beyond: new Set(stored.beyond) }
-    },
-    markRead(cursor) {
-      if (!isUnread(place.value, cursor)) return
-      save(compact(place.value.upTo, [...place.value.beyond, cursor]))
-    },
-    markAllRead(latestCursor) {
-      save({ upTo: Math.max(latestCursor, place.value.upTo), beyond: new Set() })
-    },
+  /** In a new browser everything counts as read: an imported key was used elsewhere, and a new agent has no messages yet. */
+  async load(latestCursor: number): Promise<void> {
+    const stored = await this.#context.store.read.get(RECORD)
+    if (stored === undefined) this.#save({ upTo: latestCursor, beyond: new Set() })
+    else this.#place.value = { upTo: stored.cursor, beyond: new Set(stored.beyond) }
+  }
+
+  markRead(cursor: number): void {
+    const { upTo, beyond } = this.#place.value
+    if (isUnread(this.#place.value, cursor)) this.#save(compact(upTo, [...beyond, cursor]))
+  }
+
+  markAllRead(latestCursor: number): void {
+    this.#save({ upTo: Math.max(latestCursor, this.#place.value.upTo), beyond: new Set() })
+  }
+
+  #save(next: Place): void {
+    this.#place.value = next
+    inBackground(this.#context.store.read.put(RECORD, { cursor: next.upTo, beyond: [...next.beyond] }))
   }
 }
 

@@ -60,7 +60,7 @@ export function BoardHead({ board }: { board: BoardDetails }): JSX.Element {
               onPress={async () => {
                 await boards.subscribe(board.id)
                 notify(texts.subscribed)
-                await attempt(budget.refresh)
+                await attempt(() => budget.refresh())
               }}
             >
               {texts.subscribe}

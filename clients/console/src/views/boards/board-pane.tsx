@@ -1,8 +1,9 @@
 import type { BoardDetails, MemberEntry } from '@svc/contracts/resources.ts'
+import { isCode } from '@svc/sdk/errors.ts'
 import type { JSX } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { createFeed, threadsOf } from '../../state/boards/feed.ts'
-import { attempt, explain, hasCode } from '../../state/failures.ts'
+import { Feed, threadsOf } from '../../state/boards/feed.ts'
+import { attempt, explain } from '../../state/failures.ts'
 import { goTo } from '../../state/route.ts'
 import { strings } from '../../strings.ts'
 import { BusyButton } from '../parts/busy-button.tsx'
@@ -19,11 +20,12 @@ const { boards: texts } = strings
 
 /** One board: what it is, its posts, and for the owner its members and hidden posts. */
 export function BoardPane({ id }: { id: string }): JSX.Element {
-  const { boards, context, agentId, onArrival } = useWorkspace()
+  const workspace = useWorkspace()
+  const { boards, context, agentId } = workspace
   const [board, setBoard] = useState<BoardDetails | undefined>(boards.all.value?.find((one) => one.id === id))
   const [members, setMembers] = useState<readonly MemberEntry[] | undefined>(undefined)
   const [problem, setProblem] = useState<string | undefined>(undefined)
-  const feed = useMemo(() => createFeed(context, id), [id])
+  const feed = useMemo(() => new Feed(context, id), [id])
   const isOwner = board?.owner === agentId
 
   async function readMembers(): Promise<void> {
@@ -32,10 +34,10 @@ export function BoardPane({ id }: { id: string }): JSX.Element {
 
   useEffect(() => {
     boards.read(id).then(setBoard, (error: unknown) => {
-      setProblem(hasCode(error, 'not_found') ? texts.notFound : explain(error))
+      setProblem(isCode(error, 'not_found') ? texts.notFound : explain(error))
     })
     void attempt(feed.readMore)
-    return onArrival(({ kind, message }) => {
+    return workspace.onArrival(({ kind, message }) => {
       if (kind === 'board' && message.envelope.to === `board:${id}`) feed.add(message)
     })
   }, [id])

@@ -21,7 +21,7 @@ export function BoardsPage(): JSX.Element {
   const { id } = route.value
   const all = boards.all.value
   useEffect(() => {
-    void attempt(boards.refresh)
+    void attempt(() => boards.refresh())
   }, [])
   const isFollowed = (board: BoardDetails): boolean => boards.marks.value.subscribed.includes(board.id)
   const mine = (all ?? []).filter(({ owner }) => owner === agentId)

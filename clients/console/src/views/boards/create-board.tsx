@@ -27,7 +27,7 @@ export function CreateBoard({ onClose }: { onClose: () => void }): JSX.Element {
       const board = await boards.create({ title, description, visibility, posting: isPrivate ? 'members' : posting })
       onClose()
       goTo('boards', board.id)
-      await attempt(budget.refresh)
+      await attempt(() => budget.refresh())
     } catch (error) {
       setProblem(explain(error))
       setBusy(false)

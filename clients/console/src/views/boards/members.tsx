@@ -28,7 +28,7 @@ export function Members({ board, members, onChange }: Properties): JSX.Element {
     await boards.setMember(board.id, agentId, role)
     notify(texts.roleSet)
     await onChange()
-    await attempt(budget.refresh)
+    await attempt(() => budget.refresh())
   }
 
   return (

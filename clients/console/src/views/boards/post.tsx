@@ -115,7 +115,7 @@ function Vote({ post, feed }: { post: Message; feed: Feed }): JSX.Element {
       onPress={async () => {
         await boards.vote(id, !isUp)
         feed.change(id, { upvotes: post.upvotes + (isUp ? -1 : 1) })
-        await attempt(budget.refresh)
+        await attempt(() => budget.refresh())
       }}
     >
       <Icon name="up" />

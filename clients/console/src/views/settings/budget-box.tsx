@@ -16,7 +16,7 @@ export function BudgetBox(): JSX.Element {
     <section class="box" aria-label={texts.budget}>
       <header class="box-head">
         <h2>{texts.budget}</h2>
-        <BusyButton class="quiet small" label={`${texts.refresh}: ${texts.budget}`} onPress={budget.refresh}>
+        <BusyButton class="quiet small" label={`${texts.refresh}: ${texts.budget}`} onPress={() => budget.refresh()}>
           {texts.refresh}
         </BusyButton>
       </header>

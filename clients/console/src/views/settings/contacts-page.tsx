@@ -19,7 +19,7 @@ const { contacts: texts } = strings
 export function ContactsPage(): JSX.Element {
   const { contacts } = useWorkspace()
   useEffect(() => {
-    void attempt(contacts.refresh)
+    void attempt(() => contacts.refresh())
   }, [])
   return (
     <div class="column">
@@ -48,7 +48,7 @@ function AddContact(): JSX.Element {
       setName('')
       setProblem(undefined)
       notify(texts.saved)
-      await attempt(budget.refresh)
+      await attempt(() => budget.refresh())
     } catch (error) {
       setProblem(explainFor(wanted.name, error))
     } finally {
@@ -102,7 +102,7 @@ function ContactRow({ agentId, state }: { agentId: string; state: ContactState }
   const set = async (next: ContactState): Promise<void> => {
     await contacts.set(agentId, next)
     notify(texts.saved)
-    await attempt(budget.refresh)
+    await attempt(() => budget.refresh())
   }
   return (
     <>

@@ -19,7 +19,11 @@ export function WebhookBox(): JSX.Element {
     <section class="box" aria-label={texts.webhook}>
       <header class="box-head">
         <h2>{texts.webhook}</h2>
-        <BusyButton class="quiet small" label={`${texts.refresh}: ${texts.webhook}`} onPress={settings.refreshWebhook}>
+        <BusyButton
+          class="quiet small"
+          label={`${texts.refresh}: ${texts.webhook}`}
+          onPress={() => settings.refreshWebhook()}
+        >
           {texts.refresh}
         </BusyButton>
       </header>
@@ -60,7 +64,7 @@ function WebhookForm({ isSet }: { isSet: boolean }): JSX.Element {
       setSecret(await settings.setWebhook(url.trim()))
       setProblem(undefined)
       setUrl('')
-      await attempt(budget.refresh)
+      await attempt(() => budget.refresh())
     } catch (error) {
       setProblem(explain(error))
     } finally {

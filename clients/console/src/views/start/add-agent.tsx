@@ -10,6 +10,25 @@ import { NameFields } from './registration.tsx'
 
 const { start } = strings
 
+/**
+ * A browser would leave the page and show the key file. A file that is dragged over the page asks for its import instead.
+ * @param onFile called without a file while it is dragged, and with it when it is dropped.
+ */
+function useDraggedFile(onFile: (file: File | undefined) => void): void {
+  useEffect(() => {
+    const control = new AbortController()
+    const { signal } = control
+    const onDrag = (event: DragEvent): void => {
+      if (event.dataTransfer?.types.includes('Files') !== true) return
+      event.preventDefault()
+      onFile(event.type === 'drop' ? (event.dataTransfer.files.item(0) ?? undefined) : undefined)
+    }
+    addEventListener('dragover', onDrag, { signal })
+    addEventListener('drop', onDrag, { signal })
+    return () => control.abort()
+  }, [])
+}
+
 /** The first page, and the page that adds a further agent: make a key, or bring one. */
 export function AddAgent({ isFirst }: { isFirst: boolean }): JSX.Element {
   const [way, setWay] = useState<'create' | 'import'>('create')
@@ -40,21 +59,11 @@ export function AddAgent({ isFirst }: { isFirst: boolean }): JSX.Element {
     }
   }
 
-  // A browser would leave the page and show the key file. A file that is dragged over the page asks for its import instead.
-  useEffect(() => {
-    const control = new AbortController()
-    const { signal } = control
-    const onFile = (event: DragEvent): void => {
-      if (event.dataTransfer?.types.includes('Files') !== true) return
-      event.preventDefault()
-      setWay('import')
-      // A file that is dropped at once arrives before ImportKey is on the page, so it is kept here.
-      if (event.type === 'drop') setDropped(event.dataTransfer.files.item(0) ?? undefined)
-    }
-    addEventListener('dragover', onFile, { signal })
-    addEventListener('drop', onFile, { signal })
-    return () => control.abort()
-  }, [])
+  useDraggedFile((file) => {
+    setWay('import')
+    // A file that is dropped at once arrives before ImportKey is on the page, so it is kept here.
+    if (file !== undefined) setDropped(file)
+  })
 
   function choose(one: typeof way): void {
     setWay(one)

@@ -1,6 +1,7 @@
+import { isCode } from '@svc/sdk/errors.ts'
 import type { JSX } from 'preact'
 import type { Workspace } from '../../state/agent/workspace.ts'
-import { attempt, explain, hasCode } from '../../state/failures.ts'
+import { attempt, explain } from '../../state/failures.ts'
 import { isAdding, vault } from '../../state/session.ts'
 import { strings } from '../../strings.ts'
 import { OtherAgents } from './other-agents.tsx'
@@ -8,7 +9,7 @@ import { OtherAgents } from './other-agents.tsx'
 /** Shown while an agent is opened, and if the service cannot be asked about it. */
 export function Opening({ workspace }: { workspace: Workspace }): JSX.Element {
   if (workspace.state.value !== 'failed') return <p role="status">{strings.loading}</p>
-  const isRevoked = hasCode(workspace.failure.value, 'signer_revoked')
+  const isRevoked = isCode(workspace.failure.value, 'signer_revoked')
   return (
     <div class="card">
       <h1>{workspace.context.name.value ?? strings.start.unnamed}</h1>

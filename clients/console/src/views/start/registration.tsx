@@ -41,6 +41,26 @@ export function NameFields(properties: {
   )
 }
 
+/** @param options.onPercent told the percent of the usual effort. */
+async function registerAs(
+  { name, isListed }: Wish,
+  workspace: Workspace,
+  { signal, onPercent }: { signal: AbortSignal; onPercent: (percent: number) => void },
+): Promise<void> {
+  const { client } = workspace.context
+  await client.register(name, {
+    async solve(challenge, difficulty, options) {
+      const nonce = await solveInWorker(challenge, difficulty, options)
+      onPercent(100)
+      return nonce
+    },
+    signal,
+    onProgress: ({ hashes, expectedHashes }) => onPercent(Math.floor((100 * hashes) / expectedHashes)),
+  })
+  if (isListed) await client.updateSettings({ discoverable: true })
+  await workspace.registered(name)
+}
+
 /** Registers a key that the service does not know yet, at once if the person gave a name with it. */
 export function Registration({ workspace }: { workspace: Workspace }): JSX.Element {
   const [given] = useState(asked.peek())
@@ -58,19 +78,8 @@ export function Registration({ workspace }: { workspace: Workspace }): JSX.Eleme
     stop.current = control
     setProblem(undefined)
     setProgress(0)
-    const { client } = workspace.context
     try {
-      await client.register(wish.name, {
-        async solve(challenge, difficulty, options) {
-          const nonce = await solveInWorker(challenge, difficulty, options)
-          setProgress(100)
-          return nonce
-        },
-        signal: control.signal,
-        onProgress: ({ hashes, expectedHashes }) => setProgress(Math.floor((100 * hashes) / expectedHashes)),
-      })
-      if (wish.isListed) await client.updateSettings({ discoverable: true })
-      await workspace.registered(wish.name)
+      await registerAs(wish, workspace, { signal: control.signal, onPercent: setProgress })
       notify(start.exportAdvice, 'advice')
     } catch (error) {
       if (!isAbort(error)) setProblem(explain(error))

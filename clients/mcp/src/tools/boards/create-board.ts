@@ -6,7 +6,7 @@ import type { Mailbox } from '../../mailbox.ts'
 import { explainError } from '../../output/explain-error.ts'
 import { ToolError } from '../../output/tool-error.ts'
 import { viewBoard } from '../../reading/view-board.ts'
-import { BoardId, BoardView, FenceNonce, isFitting, Receipt, wordOf } from '../../schemas.ts'
+import { BoardId, BoardView, BudgetLeft, FenceNonce, isFitting, wordOf } from '../../schemas.ts'
 import { obtainConsent } from '../../send/consent.ts'
 import { budgetLeft, findBudget } from '../../send/receipt.ts'
 import { defineTool } from '../tool.ts'
@@ -38,9 +38,7 @@ export const createBoard = defineTool({
     fence: FenceNonce,
     created: Type.Boolean(),
     cost_units: Type.Integer(),
-    used_units_today: Receipt.used_units_today,
-    free_units_left: Receipt.free_units_left,
-    credits_left: Receipt.credits_left,
+    ...BudgetLeft,
   },
   async run(mailbox, args, { asker, fence, signal }) {
     const { client } = mailbox

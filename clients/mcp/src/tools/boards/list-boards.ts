@@ -1,9 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { viewBoard } from '../../reading/view-board.ts'
-import { BoardView, FenceNonce, Limit, NextCursor, PageCursor } from '../../schemas.ts'
+import { BoardView, DEFAULT_LIMIT, FenceNonce, Limit, NextCursor, PageCursor } from '../../schemas.ts'
 import { defineTool } from '../tool.ts'
-
-const DEFAULT_LIMIT = 10
 
 /** Public boards, and boards that this agent owns or belongs to. */
 export const listBoards = defineTool({

@@ -1,9 +1,7 @@
-import { ContactState } from '@svc/contracts/resources.ts'
 import { ToolError } from '../../output/tool-error.ts'
 import { nameOf } from '../../reading/view.ts'
-import { AgentId, FenceNonce, NameOrId, OtherName } from '../../schemas.ts'
+import { ContactView, NameOrId } from '../../schemas.ts'
 import { obtainConsent } from '../../send/consent.ts'
-import { isAccepted } from '../../send/contacts.ts'
 import { defineTool } from '../tool.ts'
 import { resolveAgent } from './resolve.ts'
 
@@ -16,14 +14,14 @@ export const acceptContact = defineTool({
   reach: 'trust',
   hints: { idempotent: true },
   input: { agent: NameOrId },
-  output: { agent_id: AgentId, name: OtherName, fence: FenceNonce, contact: ContactState },
+  output: ContactView,
   async run(mailbox, args, { asker, fence, signal }) {
     const { client, key, senders, unread } = mailbox
     const agent = await resolveAgent(senders, args.agent, signal)
     const { agentId, name } = agent
     if (agentId === key.agentId) throw new ToolError('own_agent', 'this is your own agent, which needs no contact')
     await mailbox.exclusively(async () => {
-      if (await isAccepted(client, agentId, signal)) return
+      if ((await client.contactState(agentId, { signal })) === 'accepted') return
       const intent = {
         what: `accept ${name === undefined ? agentId : `"${name}"`} as a contact`,
         reaches: { id: agentId, why: 'from then on the two agents write to each other without asking you' },

@@ -1,6 +1,5 @@
-import { ContactState } from '@svc/contracts/resources.ts'
 import { nameOf } from '../../reading/view.ts'
-import { AgentId, FenceNonce, NameOrId, OtherName } from '../../schemas.ts'
+import { ContactView, NameOrId } from '../../schemas.ts'
 import { defineTool } from '../tool.ts'
 import { resolveAgent } from './resolve.ts'
 
@@ -12,7 +11,7 @@ export const blockContact = defineTool({
   reach: 'own',
   hints: { destructive: true, idempotent: true },
   input: { agent: NameOrId },
-  output: { agent_id: AgentId, name: OtherName, fence: FenceNonce, contact: ContactState },
+  output: ContactView,
   async run({ client, senders }, args, { fence, signal }) {
     const agent = await resolveAgent(senders, args.agent, signal)
     const { state } = await client.setContact(agent.agentId, 'blocked', { signal })

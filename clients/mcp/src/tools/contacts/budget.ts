@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { timeOf } from '../../reading/time.ts'
-import { orNull, Time } from '../../schemas.ts'
+import { BudgetLeft, Time } from '../../schemas.ts'
 import { budgetLeft } from '../../send/receipt.ts'
 import { defineTool } from '../tool.ts'
 
@@ -12,9 +12,7 @@ export const budget = defineTool({
   reach: 'read',
   input: {},
   output: {
-    used_units_today: orNull(Type.Integer()),
-    free_units_left: orNull(Type.Integer()),
-    credits_left: orNull(Type.Integer()),
+    ...BudgetLeft,
     daily_ceiling: Type.Integer(),
     introductions_left: Type.Integer({ description: 'Number of new agents that you can still write to today' }),
     resets_at: Time,

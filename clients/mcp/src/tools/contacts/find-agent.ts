@@ -13,7 +13,6 @@ import {
   orNull,
   PublicKey,
 } from '../../schemas.ts'
-import { contactState } from '../../send/contacts.ts'
 import { defineTool } from '../tool.ts'
 
 const SUGGESTIONS = 10
@@ -48,7 +47,7 @@ export const findAgent = defineTool({
         public_key: agent.pubkey,
         key_known_by: known.source,
         revoked: agent.revoked,
-        contact: await contactState(client, agent.agent_id, signal),
+        contact: await client.contactState(agent.agent_id, { signal }),
         similar_names: [],
         fence: fence.nonce,
       }

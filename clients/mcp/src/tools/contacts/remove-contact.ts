@@ -1,8 +1,6 @@
-import { ContactState } from '@svc/contracts/resources.ts'
 import { ToolError } from '../../output/tool-error.ts'
 import { nameOf } from '../../reading/view.ts'
-import { AgentId, FenceNonce, NameOrId, OtherName } from '../../schemas.ts'
-import { contactState } from '../../send/contacts.ts'
+import { ContactView, NameOrId } from '../../schemas.ts'
 import { defineTool } from '../tool.ts'
 import { resolveAgent } from './resolve.ts'
 
@@ -15,13 +13,13 @@ export const removeContact = defineTool({
   reach: 'own',
   hints: { idempotent: true },
   input: { agent: NameOrId },
-  output: { agent_id: AgentId, name: OtherName, fence: FenceNonce, contact: ContactState },
+  output: ContactView,
   async run(mailbox, args, { fence, signal }) {
     const { client, senders } = mailbox
     const agent = await resolveAgent(senders, args.agent, signal)
     const { agentId } = agent
     return mailbox.exclusively(async () => {
-      if ((await contactState(client, agentId, signal)) === 'blocked')
+      if ((await client.contactState(agentId, { signal })) === 'blocked')
         throw new ToolError('blocked', 'you have blocked this agent. Only the person you work for can undo that.')
       const { state } = await client.setContact(agentId, 'none', { signal })
       senders.use(agent)

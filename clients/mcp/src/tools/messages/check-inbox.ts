@@ -1,12 +1,10 @@
-import { Type } from '@sinclair/typebox'
 import type { Message } from '@svc/contracts/resources.ts'
 import type { Page } from '@svc/sdk/http/listing.ts'
 import { ToolError } from '../../output/tool-error.ts'
-import { previewCharacters, viewMessage } from '../../reading/view.ts'
-import { FenceNonce, Limit, MessageView, NextCursor, PageCursor } from '../../schemas.ts'
+import { viewMessages } from '../../reading/view.ts'
+import { DEFAULT_LIMIT, Limit, MessagePage, PageCursor } from '../../schemas.ts'
 import { defineTool } from '../tool.ts'
 
-const DEFAULT_LIMIT = 10
 const LANES = ['inbox', 'requests'] as const
 type Lane = (typeof LANES)[number]
 
@@ -21,18 +19,15 @@ export const checkInbox = defineTool({
     limit: Limit,
     cursor: PageCursor,
   },
-  output: { messages: Type.Array(MessageView), fence: FenceNonce, next_cursor: NextCursor },
+  output: MessagePage,
   async run(mailbox, { limit = DEFAULT_LIMIT, cursor }, { fence, signal }) {
-    const characters = previewCharacters(mailbox, limit)
     let place: Place | undefined = placeOf(cursor)
     const messages = []
     while (place !== undefined && messages.length < limit) {
       const { lane, after }: Place = place
       const pageSize: number = limit - messages.length
       const page: Page<Message> = await mailbox.client.inbox({ lane, unacked: true, after, pageSize, signal }).page()
-      for (const message of page.items) {
-        messages.push(await viewMessage(mailbox, message, { fence, characters }, signal))
-      }
+      messages.push(...(await viewMessages(mailbox, page.items, { fence, limit }, signal)))
       place = nextPlace(lane, page.next)
     }
     return {

@@ -1,9 +1,6 @@
-import { Type } from '@sinclair/typebox'
-import { previewCharacters, viewMessage } from '../../reading/view.ts'
-import { FenceNonce, Id, Limit, MessageId, MessageView, NextCursor, PageCursor } from '../../schemas.ts'
+import { viewPage } from '../../reading/view.ts'
+import { DEFAULT_LIMIT, Id, Limit, MessageId, MessagePage, PageCursor } from '../../schemas.ts'
 import { defineTool } from '../tool.ts'
-
-const DEFAULT_LIMIT = 10
 
 /** Shows both sides of a conversation, oldest first. */
 export const readThread = defineTool({
@@ -13,7 +10,7 @@ export const readThread = defineTool({
     'Shows both sides of the conversation that a message belongs to, oldest first. Messages that you sealed are shown if this machine has kept their text.',
   reach: 'read',
   input: { message_id: Id, limit: Limit, cursor: PageCursor },
-  output: { thread_id: MessageId, messages: Type.Array(MessageView), fence: FenceNonce, next_cursor: NextCursor },
+  output: { thread_id: MessageId, ...MessagePage },
   async run(mailbox, { message_id, limit = DEFAULT_LIMIT, cursor }, { fence, signal }) {
     const { client } = mailbox
     const { envelope, lane } = await client.message(message_id, { signal })
@@ -21,12 +18,7 @@ export const readThread = defineTool({
     const options = { threadId, pageSize: limit, after: cursor, signal }
     const boardId = lane === 'board' ? envelope.to.slice('board:'.length) : undefined
     const listing = boardId === undefined ? client.export(options) : client.feed(boardId, options)
-    const page = await listing.page()
-    const characters = previewCharacters(mailbox, limit)
-    const messages = []
-    for (const message of page.items) {
-      messages.push(await viewMessage(mailbox, message, { fence, boardId, characters }, signal))
-    }
-    return { thread_id: threadId, messages, fence: fence.nonce, next_cursor: page.next === '' ? null : page.next }
+    const shown = await viewPage(mailbox, await listing.page(), { fence, boardId, limit }, signal)
+    return { thread_id: threadId, ...shown }
   },
 })

@@ -1,10 +1,8 @@
 import { Type } from '@sinclair/typebox'
-import { ApiError } from '@svc/sdk/errors.ts'
-import { previewCharacters, viewMessage } from '../../reading/view.ts'
-import { FenceNonce, Limit, MessageView, NextCursor, PageCursor } from '../../schemas.ts'
+import { isCode } from '@svc/sdk/errors.ts'
+import { viewMessages } from '../../reading/view.ts'
+import { DEFAULT_LIMIT, Limit, MessagePage, PageCursor } from '../../schemas.ts'
 import { defineTool } from '../tool.ts'
-
-const DEFAULT_LIMIT = 10
 
 /** Searches for words in all messages and posts that this agent can read. */
 export const searchMessages = defineTool({
@@ -19,25 +17,22 @@ export const searchMessages = defineTool({
     cursor: PageCursor,
   },
   output: {
-    messages: Type.Array(MessageView),
-    fence: FenceNonce,
-    next_cursor: NextCursor,
+    ...MessagePage,
     complete: Type.Boolean({ description: 'False if some messages were not searched yet: search again' }),
   },
   async run(mailbox, { query, limit = DEFAULT_LIMIT, cursor }, { fence, signal }) {
     const complete = await mailbox.index.catchUp(signal)
     const { ids, next } = mailbox.index.search(query, limit, cursor)
-    const characters = previewCharacters(mailbox, limit)
-    const messages = []
+    const found = []
     for (const id of ids) {
       try {
-        const message = await mailbox.client.message(id, { signal })
-        messages.push(await viewMessage(mailbox, message, { fence, characters }, signal))
+        found.push(await mailbox.client.message(id, { signal }))
       } catch (error) {
         // The message expired or was hidden after it was indexed.
-        if (!(error instanceof ApiError) || error.code !== 'not_found') throw error
+        if (!isCode(error, 'not_found')) throw error
       }
     }
+    const messages = await viewMessages(mailbox, found, { fence, limit }, signal)
     return { messages, fence: fence.nonce, next_cursor: next ?? null, complete }
   },
 })

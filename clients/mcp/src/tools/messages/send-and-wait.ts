@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { previewCharacters, viewMessage } from '../../reading/view.ts'
+import { viewMessages } from '../../reading/view.ts'
 import {
   AcceptReplies,
   BodyFields,
@@ -53,13 +53,18 @@ export const sendAndWait = defineTool({
     const sent = await deliver(mailbox, outgoing, call)
     const answer = await waitForReply(mailbox, sent.message_id, waitSecondsOf(args.timeout_seconds), call)
     if (answer !== undefined) mailbox.unread.forget()
-    const characters = previewCharacters(mailbox, 1)
     const { fence, signal } = call
+    const [shown = null] = await viewMessages(
+      mailbox,
+      answer === undefined ? [] : [answer],
+      { fence, limit: 1 },
+      signal,
+    )
     return {
       sent,
       answered: answer !== undefined,
       fence: fence.nonce,
-      answer: answer === undefined ? null : await viewMessage(mailbox, answer, { fence, characters }, signal),
+      answer: shown,
       how_to_go_on:
         answer === undefined
           ? `The request was sent, and the answer may still come. To keep waiting, call wait_for_messages with reply_to ${sent.message_id}.`

@@ -1,13 +1,11 @@
 import { Type } from '@sinclair/typebox'
 import type { Event } from '@svc/contracts/resources.ts'
 import type { Mailbox } from '../../mailbox.ts'
-import { previewCharacters, viewMessage } from '../../reading/view.ts'
-import { FenceNonce, Id, Limit, MessageView, orNull } from '../../schemas.ts'
+import { viewMessages } from '../../reading/view.ts'
+import { DEFAULT_LIMIT, FenceNonce, Id, Limit, MessageView, orNull } from '../../schemas.ts'
 import { waitForEvents, waitForReply } from '../../watch/wait.ts'
 import { defineTool } from '../tool.ts'
 import { WaitSeconds, waitSecondsOf } from '../wait-seconds.ts'
-
-const DEFAULT_LIMIT = 10
 
 /**
  * Waits for messages. The cursor is stored on disk, and moves only when the agent calls again. Messages that were delivered
@@ -38,20 +36,18 @@ export const waitForMessages = defineTool({
   async run(mailbox, { timeout_seconds, limit = DEFAULT_LIMIT, reply_to, after }, call) {
     const seconds = waitSecondsOf(timeout_seconds)
     const { fence, signal } = call
-    const characters = previewCharacters(mailbox, reply_to === undefined ? limit : 1)
     if (reply_to !== undefined) {
       const reply = await waitForReply(mailbox, reply_to, seconds, call)
-      const messages = reply === undefined ? [] : [await viewMessage(mailbox, reply, { fence, characters }, signal)]
+      const replies = reply === undefined ? [] : [reply]
+      const messages = await viewMessages(mailbox, replies, { fence, limit: 1 }, signal)
       return { messages, fence: fence.nonce, cursor: null, reachable: true, expired: 0 }
     }
     const start = after ?? placeOf(mailbox)
     // An accepted request has two events, and is shown at the second. Acknowledged messages are done.
     const wanted = ({ kind, message }: Event): boolean => kind === message.lane && !message.acked
     const arrivals = await waitForEvents(mailbox, { after: start, limit, seconds, wanted }, call)
-    const messages = []
-    for (const { message } of arrivals.events) {
-      messages.push(await viewMessage(mailbox, message, { fence, characters }, signal))
-    }
+    const arrived = arrivals.events.map(({ message }) => message)
+    const messages = await viewMessages(mailbox, arrived, { fence, limit }, signal)
     if (!signal.aborted && after === undefined) delivered.set(mailbox, arrivals.cursor)
     mailbox.unread.forget()
     return {

@@ -14,7 +14,8 @@ import { useOpened } from './use-opened.ts'
 
 /** The other messages of a conversation, of both sides, oldest first. */
 export function Conversation({ message }: { message: Message }): JSX.Element | null {
-  const { context, onArrival, outbox } = useWorkspace()
+  const workspace = useWorkspace()
+  const { context, outbox } = workspace
   const [others, setOthers] = useState<readonly Message[]>([])
   const root = rootOf(message)
   const { id } = message.envelope
@@ -28,7 +29,7 @@ export function Conversation({ message }: { message: Message }): JSX.Element | n
       })
     }
     read()
-    const stop = onArrival((event) => {
+    const stop = workspace.onArrival((event) => {
       if (rootOf(event.message) === root) read()
     })
     return () => {

@@ -61,7 +61,7 @@ export function MailPage({ lane }: { lane: 'inbox' | 'requests' }): JSX.Element 
             chosen={id}
             onChoose={({ message }) => goTo(lane, message.envelope.id)}
             onEnd={() => {
-              if (mailbox.state.value === 'idle') void attempt(mailbox.loadOlder)
+              if (mailbox.state.value === 'idle') void attempt(() => mailbox.loadOlder())
             }}
           />
         )}
@@ -109,7 +109,7 @@ function ListFoot({ count, unwanted, showsIgnored, onShowIgnored }: FootProperti
         {state === 'complete' && `, ${mail.thatIsAll}`}
       </span>
       {state !== 'complete' && state !== 'loading' && (
-        <button type="button" class="quiet small" onClick={() => void attempt(mailbox.loadOlder)}>
+        <button type="button" class="quiet small" onClick={() => void attempt(() => mailbox.loadOlder())}>
           {mail.loadOlder}
         </button>
       )}

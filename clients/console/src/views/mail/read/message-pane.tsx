@@ -1,7 +1,8 @@
 import type { Message } from '@svc/contracts/resources.ts'
+import { isCode } from '@svc/sdk/errors.ts'
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { explain, hasCode } from '../../../state/failures.ts'
+import { explain } from '../../../state/failures.ts'
 import { goTo, type Page } from '../../../state/route.ts'
 import { strings } from '../../../strings.ts'
 import { Empty } from '../../parts/empty.tsx'
@@ -25,7 +26,7 @@ export function MessagePane({ id, lane }: { id: string; lane: Page }): JSX.Eleme
       return
     }
     context.client.message(id, { signal: context.ended }).then(setAsked, (error: unknown) => {
-      setProblem(hasCode(error, 'not_found') ? strings.mail.notFound : explain(error))
+      setProblem(isCode(error, 'not_found') ? strings.mail.notFound : explain(error))
     })
   }, [id, listed?.cursor])
 

@@ -24,7 +24,7 @@ export function RequestBar({ message }: { message: Message }): JSX.Element {
             await mailbox.reread(id)
             notify(requests.accepted)
             goTo('inbox', id)
-            await attempt(budget.refresh)
+            await attempt(() => budget.refresh())
           }}
         >
           {requests.accept}

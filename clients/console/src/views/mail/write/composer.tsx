@@ -1,6 +1,7 @@
+import { isCode } from '@svc/sdk/errors.ts'
 import type { JSX } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { attempt, explain, explainFor, hasCode, isAbort } from '../../../state/failures.ts'
+import { attempt, explain, explainFor, isAbort } from '../../../state/failures.ts'
 import type { Draft } from '../../../state/mail/drafts.ts'
 import { isTooLarge, sizeOf } from '../../../state/mail/price.ts'
 import { answersOf, type Recipient, readBody, recipientOf, submit } from '../../../state/mail/submit.ts'
@@ -52,7 +53,7 @@ export function Composer(properties: Properties): JSX.Element {
   const size = sizeOf(body ?? draft.text, { sealed: draft.isSealed && !isPost, isPost, recipients: subscribers ?? 1 })
 
   useEffect(() => {
-    void attempt(budget.refresh)
+    void attempt(() => budget.refresh())
     // Also save the latest text if the page changes before the timer runs.
     return () => {
       if (!isDone.current) drafts.save(latest.current)
@@ -76,7 +77,7 @@ export function Composer(properties: Properties): JSX.Element {
       const result = await submit(workspace, draft, recipient, acceptReplies)
       const sent = result?.lane === 'requests' ? write.sentRequest : isPost ? write.posted : write.sent
       notify(result === undefined ? write.noAnswer : sent, result === undefined ? 'failed' : 'done')
-      void attempt(budget.refresh)
+      void attempt(() => budget.refresh())
       onDone(result?.msg_id)
     } catch (error) {
       isDone.current = false
@@ -173,7 +174,7 @@ export function Composer(properties: Properties): JSX.Element {
 
 function explainRefusal(error: unknown, recipient: Recipient | undefined): string {
   if (recipient?.kind === 'agent') return explainFor(recipient.name, error)
-  if (recipient?.kind === 'board' && hasCode(error, 'forbidden')) return strings.boards.mayNotPost
+  if (recipient?.kind === 'board' && isCode(error, 'forbidden')) return strings.boards.mayNotPost
   return explain(error)
 }
 

@@ -28,7 +28,7 @@ export function Cost({ id, size, acceptUnits, isPost, subscribers, recipient }: 
     <div id={id} class="cost">
       <dl>
         <dt>{write.size}</dt>
-        <dd class={isTooLarge(size) ? 'bad' : ''}>{write.bytes(size.bytes, size.maxBytes)}</dd>
+        <dd class={isTooLarge(size) ? 'bad' : ''}>{write.bytes(size.bytes, size.limits.bytes)}</dd>
         <dt>{write.cost}</dt>
         <dd>{isPriceKnown ? costText : write.perSubscriber(size.units)}</dd>
         <dt>{write.left}</dt>

@@ -1,7 +1,8 @@
 import type { Message } from '@svc/contracts/resources.ts'
+import { isCode } from '@svc/sdk/errors.ts'
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { attempt, explain, hasCode } from '../../../state/failures.ts'
+import { attempt, explain } from '../../../state/failures.ts'
 import { notify } from '../../../state/notices.ts'
 import { goTo } from '../../../state/route.ts'
 import { strings } from '../../../strings.ts'
@@ -23,7 +24,7 @@ export function SentPane({ id }: { id: string }): JSX.Element {
 
   useEffect(() => {
     client.message(id, { signal: ended }).then(setMessage, (error: unknown) => {
-      setProblem(hasCode(error, 'not_found') ? strings.mail.notFound : explain(error))
+      setProblem(isCode(error, 'not_found') ? strings.mail.notFound : explain(error))
     })
   }, [id])
 

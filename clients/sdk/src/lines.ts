@@ -1,5 +1,3 @@
-import { deferred } from '../http/waiting.ts'
-
 /** Runs jobs: those of one line one after the other, and at most a number of jobs at a time. The oldest job that may run is next. */
 export class Lines {
   #limit: number
@@ -7,7 +5,7 @@ export class Lines {
   readonly #busy = new Set<string>()
   readonly #resting = new Set<string>()
   readonly #returning: (() => void)[] = []
-  #changed = deferred()
+  #changed = Promise.withResolvers<void>()
 
   constructor(limit: number) {
     this.#limit = limit
@@ -31,6 +29,13 @@ export class Lines {
   /** Jobs of one line that wait. */
   count(line: string): number {
     return this.#waiting.filter((job) => job.line === line).length
+  }
+
+  /** Runs a job when it is its turn. @returns its result. */
+  run<T>(line: string, job: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.add(line, () => job().then(resolve, reject))
+    })
   }
 
   /** @param run never rejects. */
@@ -88,6 +93,6 @@ export class Lines {
 
   #report(): void {
     this.#changed.resolve()
-    this.#changed = deferred()
+    this.#changed = Promise.withResolvers<void>()
   }
 }

@@ -1,11 +1,11 @@
 /** For tests: a service and a store without a network, whose user can be killed at any effect. */
 import type { Envelope, Event, Message, SignedEnvelope } from '@svc/contracts/resources.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
-import { ApiError, NetworkError } from '../errors.ts'
-import type { StreamOptions } from '../events/event-stream.ts'
-import { receivedOf } from '../messages/answer.ts'
-import { createMemoryStore, type Store } from '../store/store.ts'
-import type { ConsumerDeps } from './consumer.ts'
+import { ApiError, NetworkError } from '../src/errors.ts'
+import type { StreamOptions } from '../src/events/event-stream.ts'
+import { receivedOf } from '../src/messages/answer.ts'
+import type { ConsumerDeps } from '../src/process/consumer.ts'
+import { createMemoryStore, type Store } from '../src/store/store.ts'
 
 /** What happens to a call. `lost`: it takes effect, but no answer comes. `old`: the envelope is refused as too old. */
 export type Fault = 'none' | 'down' | 'lost' | 'limit' | 'pending' | 'old'
