@@ -149,7 +149,7 @@ describe('metrics', () => {
     expect(sum('agentmsg_http_refused_total', { reason: 'not_http' })).toBe(1)
     const accepted = sum('agentmsg_http_requests_total', { operation: 'sendMessage', status: '202' })
     expect(sum('agentmsg_batch_items_sum', { batch: 'messaging.append' })).toBeGreaterThanOrEqual(accepted - 1) // a post is not appended by this batch
-    expect(sum('agentmsg_sql_total', { statement: 'call messaging.append_within', outcome: 'ok' })).toBeGreaterThan(0)
+    expect(sum('agentmsg_sql_total', { statement: 'call messaging.append_one', outcome: 'ok' })).toBeGreaterThan(0)
     expect(sum('agentmsg_sql_total', { statement: 'call messaging.append_within', outcome: '23514' })).toBeGreaterThan(
       0,
     )
@@ -333,8 +333,8 @@ describe('traces', () => {
         'svc-budget batch budget.reserve',
         'svc-budget svc.budget.reserve',
       ])
-      expect(path('sql call messaging.append_within')).toEqual([
-        'svc-messaging sql call messaging.append_within',
+      expect(path('sql call messaging.append_one')).toEqual([
+        'svc-messaging sql call messaging.append_one',
         'svc-messaging batch messaging.append',
         ...send,
       ])

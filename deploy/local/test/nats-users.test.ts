@@ -23,7 +23,8 @@ const CHARGERS: readonly NatsUser[] = ['gateway', 'identity', 'messaging', 'boar
 /** The callers of each call besides the gateway, which may make every call. */
 const ASKED_BY: Record<string, readonly NatsUser[]> = {
   'svc.messaging.set-mailbox': ['gateway', 'identity'],
-  'svc.messaging.list-heads': ['gateway', 'stream', 'webhook'],
+  'svc.messaging.list-heads': ['gateway', 'stream'],
+  'svc.messaging.list-moved': ['webhook'],
   'svc.messaging.list-revoked': ['gateway', 'stream'],
   'svc.messaging.list-arrivals': ['gateway', 'webhook'],
   'svc.messaging.read-arrivals': ['gateway', 'webhook'],

@@ -141,7 +141,7 @@ describe('a batcher', () => {
     { brings: [5, 1, 1], leaves: [[1, 2, 3, 4, 5]], why: 'a full run starts at once' },
   ])('calls of several turns of the event loop share a run: $why', async ({ brings, leaves }) => {
     const { batches, run } = gatedRun()
-    const call = createBatcher({ run, turn: 'loop', maxItems: 5 })
+    const call = createBatcher({ run, gathers: true, maxItems: 5 })
     let made = 0
     for (const count of brings) {
       for (let i = 0; i < count; i += 1) {

@@ -19,11 +19,8 @@ export interface BatcherOptions<Item, Result> {
   concurrency?: number
   /** Items with a common key never share a run, so that set-based work sees each key once. They keep their order. */
   keyOf?: (item: Item) => string | readonly string[]
-  /**
-   * When a run starts: at the end of the microtask turn (the default), or after a turn of the event loop that brought no more
-   * items (`loop`), which groups calls from different sockets.
-   */
-  turn?: 'microtask' | 'loop'
+  /** A run starts after a tick of the event loop that brought no more items, which groups calls from different sockets. */
+  gathers?: boolean
   /**
    * Only for work that nobody waits for: a run starts when it is full, or this long after its first item came or the previous run
    * ended. Then few runs do the work of many, and they compete less with the calls that somebody waits for (ADR 31).
@@ -52,11 +49,11 @@ const batchWaiting = defineLevel({
 const DEFAULT_MAX_ITEMS = 128
 const DEFAULT_MAX_WAITING = 10_000
 /**
- * A run starts after this many turns of the event loop, even if each brought more items (ADR 30). A turn collects only the input
- * that was ready when it began, and clients send faster than it is processed. A run after each turn would get only a few
+ * A run starts after this many ticks of the event loop, even if each brought more items (ADR 30). A tick collects only the input
+ * that was ready when it began, and clients send faster than it is processed. A run after each tick would get only a few
  * items.
  */
-const MAX_GATHERING_TURNS = 3
+const MAX_GATHERING_TICKS = 3
 
 /** Groups calls into runs. The returned function's promise settles with its own item's outcome. */
 export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>): Batcher<Item, Result> {
@@ -102,7 +99,7 @@ class Batches<Item, Result> {
     })
   }
 
-  // A run starts at the end of the turn, so that calls made in the same turn share it.
+  // A run starts after the current microtasks, so that calls made together share it.
   #scheduleRun(): void {
     if (this.#isScheduled || this.#running >= this.#concurrency) return
     if (this.#lingerMs > 0 && this.#waiting.length < this.#maxItems) {
@@ -110,15 +107,15 @@ class Batches<Item, Result> {
       return
     }
     this.#isScheduled = true
-    if (this.#options.turn === 'loop') setImmediate(() => this.#gatherItems(0, MAX_GATHERING_TURNS))
+    if (this.#options.gathers === true) setImmediate(() => this.#gatherItems(0, MAX_GATHERING_TICKS))
     else queueMicrotask(() => this.#startRun())
   }
 
-  /** @param before the number of items that waited a turn ago. */
-  #gatherItems(before: number, turnsLeft: number): void {
+  /** @param before the number of items that waited a tick ago. */
+  #gatherItems(before: number, ticksLeft: number): void {
     const { length } = this.#waiting
-    if (turnsLeft > 0 && length > before && length < this.#maxItems) {
-      setImmediate(() => this.#gatherItems(length, turnsLeft - 1))
+    if (ticksLeft > 0 && length > before && length < this.#maxItems) {
+      setImmediate(() => this.#gatherItems(length, ticksLeft - 1))
     } else {
       this.#startRun()
     }

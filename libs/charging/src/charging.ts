@@ -93,32 +93,31 @@ const charges = defineCount({
   labels: ['owner', 'step'],
 })
 
-export function createCharging({ owner, bus, logger, fences, holdMs = RESERVATION_HOLD_MS }: ChargingDeps): Charging {
-  const abandon = createAbandon({ owner, bus, fences })
-  const points = {
-    reserved: `charging.${owner}.reserved`,
-    committed: `charging.${owner}.committed`,
-  }
-  const settleLater = createSettleLater({ owner, bus, logger })
+export function createCharging(deps: ChargingDeps): Charging {
+  return new OwnersCharging(deps)
+}
 
-  return {
-    owner,
-    reserve: take,
-    finish,
-    async cancel({ operation, deadlineMs, settled, shared }, context) {
-      charges.add({ owner, step: 'cancelled' })
-      if (settled) return
-      await leave(() =>
-        shared
-          ? abandon({ operation, deadlineMs }, context)
-          : bus.call(release, { operation, deadline_ms: deadlineMs }, context),
-      )
-    },
-    charge: async (cost, context, commit) => finish(await take(cost, context), context, commit),
-    abandon,
+class OwnersCharging implements Charging {
+  readonly owner: ChargeOwner
+  readonly abandon: Charging['abandon']
+  readonly #deps: ChargingDeps
+  readonly #settleLater: (operation: string) => void
+  readonly #places: { reserved: string; committed: string }
+
+  constructor(deps: ChargingDeps) {
+    this.owner = deps.owner
+    this.abandon = createAbandon(deps)
+    this.#deps = deps
+    this.#settleLater = createSettleLater(deps)
+    this.#places = { reserved: `charging.${deps.owner}.reserved`, committed: `charging.${deps.owner}.committed` }
   }
 
-  async function take(cost: Cost, context: CallContext): Promise<Reserved> {
+  async charge<T>(cost: Cost, context: CallContext, commit: (reservation: Reservation) => Promise<T>): Promise<T> {
+    return this.finish(await this.reserve(cost, context), context, commit)
+  }
+
+  async reserve(cost: Cost, context: CallContext): Promise<Reserved> {
+    const { owner, bus, holdMs = RESERVATION_HOLD_MS } = this.#deps
     checkCost(owner, cost)
     const { operation } = cost
     const request = {
@@ -130,17 +129,17 @@ export function createCharging({ owner, bus, logger, fences, holdMs = RESERVATIO
       hold_ms: holdMs,
     }
     const { deadline_ms: deadlineMs, settled, shared } = await bus.call(reserve, request, context)
-    failpoint(points.reserved)
+    failpoint(this.#places.reserved)
     charges.add({ owner, step: 'reserved' })
     return { operation, deadlineMs, settled, shared }
   }
 
-  async function finish<T>(
-    reserved: Reserved,
+  async finish<T>(
+    { operation, deadlineMs, settled }: Reserved,
     context: CallContext,
     commit: (reservation: Reservation) => Promise<T>,
   ): Promise<T> {
-    const { operation, deadlineMs, settled } = reserved
+    const { owner } = this
     const reservation = { operation, deadlineMs }
     let result: Awaited<T>
     try {
@@ -149,21 +148,31 @@ export function createCharging({ owner, bus, logger, fences, holdMs = RESERVATIO
       charges.add({ owner, step: 'not_committed' })
       // An operation that was already settled stays settled, even if this attempt fails.
       if (!settled && (isDefinite(error) || error instanceof PriceChanged))
-        await leave(() => abandon(reservation, context))
+        await this.#orLeaveToResolver(() => this.abandon(reservation, context))
       throw error
     }
-    failpoint(points.committed)
+    failpoint(this.#places.committed)
     charges.add({ owner, step: 'committed' })
-    if (!settled) settleLater(operation)
+    if (!settled) this.#settleLater(operation)
     return result
   }
 
+  async cancel({ operation, deadlineMs, settled, shared }: Reserved, context: CallContext): Promise<void> {
+    charges.add({ owner: this.owner, step: 'cancelled' })
+    if (settled) return
+    await this.#orLeaveToResolver(() =>
+      shared
+        ? this.abandon({ operation, deadlineMs }, context)
+        : this.#deps.bus.call(release, { operation, deadline_ms: deadlineMs }, context),
+    )
+  }
+
   /** Logs a failure instead of throwing it: the caller must see the error of the commit, and the resolver releases the charge. */
-  async function leave(giveBack: () => Promise<unknown>): Promise<void> {
+  async #orLeaveToResolver(giveBack: () => Promise<unknown>): Promise<void> {
     try {
       await giveBack()
     } catch (error) {
-      logger.warn({ err: error }, 'a charge could not be released; the resolver will do it')
+      this.#deps.logger.warn({ err: error }, 'a charge could not be released; the resolver will do it')
     }
   }
 }

@@ -37,7 +37,7 @@ const LATE_MS = 60_000
 export function startResolver({ logger, intervalMs = DEFAULT_INTERVAL_MS, ...deps }: ResolverDeps): Loop {
   const abandon = createAbandon(deps)
   let oldestMs = 0
-  const backoff = createBackoff(intervalMs)
+  const backoff = new Backoff(intervalMs)
   resolved.add({ owner: deps.owner }, 0) // the series exists from the start, so that the first count is already an increase
   overdue.read(() => [[{ owner: deps.owner }, oldestMs / 1_000]])
   return startLoop({
@@ -55,7 +55,7 @@ export function startResolver({ logger, intervalMs = DEFAULT_INTERVAL_MS, ...dep
         due.map(({ operation, deadline_ms: deadlineMs }) => abandon({ operation, deadlineMs }, context)),
       )
       const failures = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []))
-      backoff.note(
+      backoff.recordFailures(
         reservations.map(({ operation }) => operation),
         due.filter((_, at) => outcomes[at]?.status === 'rejected').map(({ operation }) => operation),
       )
@@ -74,25 +74,29 @@ export function startResolver({ logger, intervalMs = DEFAULT_INTERVAL_MS, ...dep
 }
 
 /** Backoff for operations that could not be resolved, so that a stalled transaction does not delay the others. */
-function createBackoff(firstMs: number): {
-  isDue(operation: string): boolean
+class Backoff {
+  readonly #firstMs: number
+  #waiting = new Map<string, { pauseMs: number; untilMs: number }>()
+
+  constructor(firstMs: number) {
+    this.#firstMs = firstMs
+  }
+
+  isDue(operation: string): boolean {
+    return (this.#waiting.get(operation)?.untilMs ?? 0) <= Date.now()
+  }
+
   /** @param listed all overdue operations. The backoff of all other operations is dropped. */
-  note(listed: readonly string[], failed: readonly string[]): void
-} {
-  let waiting = new Map<string, { pauseMs: number; untilMs: number }>()
-  return {
-    isDue: (operation) => (waiting.get(operation)?.untilMs ?? 0) <= Date.now(),
-    note(listed, failed) {
-      const nowMs = Date.now()
-      const hasFailed = new Set(failed)
-      waiting = new Map(
-        listed.flatMap((operation) => {
-          const before = waiting.get(operation)
-          if (!hasFailed.has(operation)) return before === undefined ? [] : [[operation, before]]
-          const pauseMs = Math.min((before?.pauseMs ?? firstMs) * 2, MAX_PAUSE_MS)
-          return [[operation, { pauseMs, untilMs: nowMs + pauseMs }]]
-        }),
-      )
-    },
+  recordFailures(listed: readonly string[], failed: readonly string[]): void {
+    const nowMs = Date.now()
+    const hasFailed = new Set(failed)
+    this.#waiting = new Map(
+      listed.flatMap((operation) => {
+        const before = this.#waiting.get(operation)
+        if (!hasFailed.has(operation)) return before === undefined ? [] : [[operation, before]]
+        const pauseMs = Math.min((before?.pauseMs ?? this.#firstMs) * 2, MAX_PAUSE_MS)
+        return [[operation, { pauseMs, untilMs: nowMs + pauseMs }]]
+      }),
+    )
   }
 }

@@ -48,8 +48,8 @@ export const WebhookJobs = closed({
   /** The last attempt failed or was slow, and too few quick deliveries have followed. */
   struggling: Type.Boolean(),
   /** Why the last attempt that failed did so, in words, and when (Unix seconds). Null: none has failed since the last PUT. */
-  last_error: Type.Optional(Nullable(Type.String())),
-  last_error_at: Type.Optional(Nullable(Type.Integer({ minimum: 0 }))),
+  last_error: Nullable(Type.String()),
+  last_error_at: Nullable(Type.Integer({ minimum: 0 })),
 })
 export type WebhookJobs = Static<typeof WebhookJobs>
 

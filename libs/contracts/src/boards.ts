@@ -61,7 +61,7 @@ export const setMember = defineCall({
     board_id: BoardId,
     agent_id: AgentId,
     standing: AgentStanding,
-    /** Whether the agent has blocked the caller, by messaging, and the version of that answer. Absent: not asked, or not known. */
+    /** Whether the agent has blocked the caller, by messaging, and the version of that answer. Absent: not asked. */
     blocked: Type.Optional(Type.Boolean()),
     contact_version: Type.Optional(Type.Integer({ minimum: 0 })),
     role: Membership.properties.role,
@@ -91,7 +91,7 @@ export const BoardAccess = closed({
    * All agents may read the board for ever, because it is public or unlisted and that cannot change (spec 8.1). Only this
    * verdict may be cached.
    */
-  open: Type.Optional(Type.Boolean()),
+  open: Type.Boolean(),
   /**
    * Depends on the viewer's role and the board's `posting` (spec 8.4). If this is false but the board may be read, the code
    * is `forbidden`.

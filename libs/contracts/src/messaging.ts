@@ -159,6 +159,28 @@ export const listHeads = defineCall({
   isAnswerTo: ({ agent_ids }, { logs }) => logs.length === agent_ids.length,
 })
 
+/** Maximum number of logs per call of `listMoved`. */
+export const MOVED_MAX = 5_000
+
+/**
+ * Compares the heads of these logs with those that the caller expects (`heads`, in the order of `agent_ids`), and returns the logs
+ * whose head is another one. Everything that was accepted before the call is at or below its head.
+ */
+export const listMoved = defineCall({
+  subject: 'svc.messaging.list-moved',
+  request: closed({
+    agent_ids: Type.Array(AgentId, { minItems: 1, maxItems: MOVED_MAX }),
+    heads: Type.Array(Type.Integer({ minimum: 0 }), { minItems: 1, maxItems: MOVED_MAX }),
+  }),
+  /** `index`: the place of the agent in the request. */
+  reply: closed({
+    moved: Type.Array(closed({ index: Type.Integer({ minimum: 0 }), head: Type.Integer({ minimum: 0 }) })),
+  }),
+  isAnswerTo: ({ agent_ids, heads }, { moved }) =>
+    areRising([-1, ...moved.map(({ index }) => index)]) &&
+    moved.every(({ index, head }) => index < agent_ids.length && head !== heads[index]),
+})
+
 /** Maximum number of revoked agents in an answer. */
 export const REVOKED_MAX = 1_000
 
@@ -267,14 +289,15 @@ export const setVisibility = defineCall({
   isAnswerTo: (asked, { hidden }) => hidden === asked.hidden,
 })
 
-/** Rises with each change of the agent's contacts. `note-block` of boards compares it. Absent: not known, or not needed. */
-const ContactVersion = Type.Optional(Type.Integer({ minimum: 0 }))
+/** Rises with each change of the agent's contacts. `note-block` of boards compares it. */
+const ContactVersion = Type.Integer({ minimum: 0 })
 
 /** Sets an agent's contact state for another agent (spec 7.7). The caller has checked that the other agent exists. Codes: budget's. */
 export const setContact = defineCall({
   subject: 'svc.messaging.set-contact',
   request: closed({ agent_id: AgentId, other: AgentId, state: Contact.properties.state }),
-  reply: closed({ ...Contact.properties, version: ContactVersion }),
+  /** `version`: only after a block. */
+  reply: closed({ ...Contact.properties, version: Type.Optional(ContactVersion) }),
   isAnswerTo: (asked, { state }) => state === asked.state,
 })
 

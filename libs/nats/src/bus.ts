@@ -7,7 +7,7 @@ import type { Msg } from 'nats'
 import type { Nats } from './connect.ts'
 import { decodeReply, encodeRequest, type ReplyLine } from './wire/frames.ts'
 import { calleeOf, openInbox } from './wire/inbox.ts'
-import { outflowOf } from './wire/outflow.ts'
+import { type SendWindow, sendWindowOf } from './wire/send-window.ts'
 
 /** Calls other services. Concurrent calls to one subject share a NATS message. */
 export interface Bus {
@@ -84,7 +84,7 @@ export function createBus(nats: Nats): Bus & Disposable {
 class NatsBus implements Bus, Disposable {
   readonly #connection: Nats['connection']
   readonly #inbox: ReturnType<typeof openInbox>
-  readonly #outflow: ReturnType<typeof outflowOf>
+  readonly #sendWindow: SendWindow
   /** Messages under way, by reply subject. */
   readonly #rounds = new Map<string, Round>()
   /** By subject. */
@@ -96,7 +96,7 @@ class NatsBus implements Bus, Disposable {
   constructor({ connection, inboxPrefix }: Nats) {
     this.#connection = connection
     this.#inbox = openInbox(inboxPrefix)
-    this.#outflow = outflowOf(connection)
+    this.#sendWindow = sendWindowOf(connection)
     const callback = (_error: unknown, message: Msg): void => this.#receive(message)
     this.#running.adopt(connection.subscribe(this.#inbox.pattern, { callback }), (calls) => calls.unsubscribe())
     this.#running.use(callsWaiting.read(() => [[{}, this.#inFlight]]))
@@ -153,7 +153,7 @@ class NatsBus implements Bus, Disposable {
   }
 
   #enqueueCall(subject: string, name: string, request: unknown, context: CallContext): Promise<ReplyLine> {
-    if (this.#inFlight >= MAX_IN_FLIGHT || this.#outflow.isFull || context.deadlineMs <= Date.now())
+    if (this.#inFlight >= MAX_IN_FLIGHT || this.#sendWindow.isFull || context.deadlineMs <= Date.now())
       return Promise.reject(new ServiceError('unavailable'))
     this.#inFlight += 1
     return new Promise<ReplyLine>((resolve, reject) => {
@@ -168,7 +168,7 @@ class NatsBus implements Bus, Disposable {
     let batcher = this.#batchers.get(subject)
     if (batcher === undefined) {
       batcher = createBatcher<Outgoing, void>({
-        turn: 'loop',
+        gathers: true,
         concurrency: ROUNDS_PER_SUBJECT,
         maxWaiting: MAX_IN_FLIGHT,
         run: async (items) => {
@@ -192,7 +192,7 @@ class NatsBus implements Bus, Disposable {
       try {
         if (this.#connection.isClosed()) throw new Error('the connection to NATS is closed')
         const text = items.map((item) => item.line).join('\n')
-        this.#outflow.add(text.length)
+        this.#sendWindow.countSent(text.length)
         this.#connection.publish(subject, text, { reply })
       } catch (error) {
         this.#failRound(reply, new ServiceError('unavailable', { cause: error }))

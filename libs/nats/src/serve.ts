@@ -12,7 +12,7 @@ import type { Nats } from './connect.ts'
 import type { ProcessStats } from './process-stats.ts'
 import { answeringOnlyInboxes } from './stray-calls.ts'
 import { decodeRequest, encodeError, encodeReply, encodeTextReply } from './wire/frames.ts'
-import { outflowOf } from './wire/outflow.ts'
+import { type SendWindow, sendWindowOf } from './wire/send-window.ts'
 
 /** One call that a service answers, ready to be registered. */
 export interface Endpoint {
@@ -162,7 +162,7 @@ class Answering implements Disposable {
   readonly #connection: NatsConnection
   readonly #logger: Logger
   readonly #maxInFlight: number
-  readonly #outflow: ReturnType<typeof outflowOf>
+  readonly #sendWindow: SendWindow
   readonly #working: Disposable
   readonly #total = { calls: 0, failed: 0, seconds: 0 }
   #inFlight = 0
@@ -172,7 +172,7 @@ class Answering implements Disposable {
     this.#connection = nats.connection
     this.#logger = logger
     this.#maxInFlight = maxInFlight
-    this.#outflow = outflowOf(nats.connection)
+    this.#sendWindow = sendWindowOf(nats.connection)
     this.#working = servedWorking.read(() => [[{}, this.#inFlight]])
   }
 
@@ -211,7 +211,7 @@ class Answering implements Disposable {
 
   async #answerItem(endpoint: Endpoint, line: string, index: number): Promise<string> {
     const call = endpoint.name
-    if (this.#inFlight >= this.#maxInFlight || this.#outflow.isFull || endpoint.queue?.isFull === true) {
+    if (this.#inFlight >= this.#maxInFlight || this.#sendWindow.isFull || endpoint.queue?.isFull === true) {
       served.add({ call, outcome: 'unavailable' })
       return encodeError(index, new ServiceError('unavailable'))
     }
@@ -259,11 +259,11 @@ class Answering implements Disposable {
   }
 }
 
-/** Sends answers that become ready in the same turn as one message. */
+/** Sends answers that become ready in the same tick as one message. */
 function createResponder(connection: NatsConnection, reply: string): Batcher<string, void> {
-  const outflow = outflowOf(connection)
+  const window = sendWindowOf(connection)
   const publish = (text: string): void => {
-    outflow.add(text.length)
+    window.countSent(text.length)
     connection.publish(reply, text)
   }
   return createBatcher<string, void>({

@@ -78,24 +78,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const sockets = createSockets()
   const server = parseServer(options.url)
   for (const reason of server.ignored) options.logger.info(`SVC_DATABASE_URL: ${reason}`)
-  const pool = postgres({
-    ...{ socket: sockets.connect }, // missing in the driver's types
-    ...driverOptions(server),
-    // A pooler may send the next use of a prepared statement to a session that does not know it.
-    prepare: !server.isPooled,
-    max: poolSize,
-    connect_timeout: CONNECT_TIMEOUT_SECONDS,
-    backoff: () => RECONNECT_SECONDS * (0.5 + Math.random() / 2),
-    idle_timeout: 0,
-    keep_alive: 30,
-    onnotice: (notice) => options.logger.debug({ notice: notice.message }, 'notice from postgres'),
-    connection: {
-      ...greetingOf(server, options.application),
-      // A pooler refuses these settings, and `prepareRoles` has given them to the role.
-      ...(server.isPooled ? {} : { ...SESSION_SETTINGS, ...timeouts(statementTimeoutMs) }),
-    },
-    types: { bigint: BIGINT_AS_NUMBER },
-  }) as unknown as Sql
+  const pool = openPool(options, { server, sockets, poolSize, statementTimeoutMs })
   const sql = statements.watch(pool)
   const asServiceError = serviceErrors(server, options.logger)
   const clientDeadlineMs = statementTimeoutMs + QUERY_GRACE_MS
@@ -152,6 +135,41 @@ export function openDatabase(options: DatabaseOptions): Database {
       statements[Symbol.dispose]()
     },
   }
+}
+
+/** The driver's pool, without the deadlines and the errors of `Database`. */
+function openPool(
+  { application, logger }: DatabaseOptions,
+  {
+    server,
+    sockets,
+    poolSize,
+    statementTimeoutMs,
+  }: {
+    server: ReturnType<typeof parseServer>
+    sockets: ReturnType<typeof createSockets>
+    poolSize: number
+    statementTimeoutMs: number
+  },
+): Sql {
+  return postgres({
+    ...{ socket: sockets.connect }, // missing in the driver's types
+    ...driverOptions(server),
+    // A pooler may send the next use of a prepared statement to a session that does not know it.
+    prepare: !server.isPooled,
+    max: poolSize,
+    connect_timeout: CONNECT_TIMEOUT_SECONDS,
+    backoff: () => RECONNECT_SECONDS * (0.5 + Math.random() / 2),
+    idle_timeout: 0,
+    keep_alive: 30,
+    onnotice: (notice) => logger.debug({ notice: notice.message }, 'notice from postgres'),
+    connection: {
+      ...greetingOf(server, application),
+      // A pooler refuses these settings, and `prepareRoles` has given them to the role.
+      ...(server.isPooled ? {} : { ...SESSION_SETTINGS, ...timeouts(statementTimeoutMs) }),
+    },
+    types: { bigint: BIGINT_AS_NUMBER },
+  }) as unknown as Sql
 }
 
 const TOO_MANY = 'other transactions kept their connections for too long'

@@ -34,7 +34,7 @@ test('unsent bytes of a closed connection are not sent on the next one', async (
   })
   await sql`select 1`
   opened[0]?.destroy()
-  // The driver buffers a query until the next turn of the event loop. By then it knows that the connection is gone.
+  // The driver buffers a query until the next tick of the event loop. By then it knows that the connection is gone.
   await new Promise((resolve) => setImmediate(resolve))
   const lost = sql`select 2`.execute()
   await expect(lost).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' })

@@ -44,90 +44,107 @@ const MAX_HUNG = 3
  * Starts a loop, and its first pass at once. A pass that hangs is abandoned, and the next one starts beside it. If `MAX_HUNG` passes
  * hang, the loop has failed. Disposing aborts the signal, ends a pause, and waits for the current pass.
  */
-export function startLoop({ name, logger, intervalMs, run, ended }: LoopOptions): Loop {
-  const stop = new AbortController()
-  const failed = Promise.withResolvers<Error>()
-  let lastEndMs = Date.now()
-  let hung = 0
-  let failures = 0
-  let woken = false
-  let interrupt: (() => void) | undefined
-  const done = turn()
+export function startLoop(options: LoopOptions): Loop {
+  return new RunningLoop(options)
+}
 
-  return {
-    name,
-    failed: failed.promise,
-    wake() {
-      woken = true
-      interrupt?.()
-    },
-    isStalled: () => Date.now() - lastEndMs > intervalMs + STALLED_MS,
-    async [Symbol.asyncDispose]() {
-      stop.abort()
-      interrupt?.()
-      await done
-      await ended?.()
-    },
+class RunningLoop implements Loop {
+  readonly name: string
+  readonly failed: Promise<Error>
+  readonly #options: LoopOptions
+  readonly #stop = new AbortController()
+  readonly #fail: (error: Error) => void
+  readonly #done: Promise<void>
+  #lastEndMs = Date.now()
+  #hung = 0
+  #failures = 0
+  #woken = false
+  #endPause: (() => void) | undefined
+
+  constructor(options: LoopOptions) {
+    const { promise, resolve } = Promise.withResolvers<Error>()
+    this.name = options.name
+    this.failed = promise
+    this.#fail = resolve
+    this.#options = options
+    this.#done = this.#repeatPasses()
   }
 
-  async function turn(): Promise<void> {
-    while (!stop.signal.aborted) {
-      woken = false
-      await pause(await pass())
-      if (hung === MAX_HUNG) {
-        failed.resolve(new Error(`the loop ${name} has failed: too many of its passes hang`))
+  wake(): void {
+    this.#woken = true
+    this.#endPause?.()
+  }
+
+  isStalled(): boolean {
+    return Date.now() - this.#lastEndMs > this.#options.intervalMs + STALLED_MS
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort()
+    this.#endPause?.()
+    await this.#done
+    await this.#options.ended?.()
+  }
+
+  async #repeatPasses(): Promise<void> {
+    while (!this.#stop.signal.aborted) {
+      this.#woken = false
+      await this.#pause(await this.#passUnlessHung())
+      if (this.#hung === MAX_HUNG) {
+        this.#fail(new Error(`the loop ${this.name} has failed: too many of its passes hang`))
         return
       }
     }
   }
 
   /** @returns the pause after the pass, in milliseconds. */
-  async function pass(): Promise<number> {
+  async #passUnlessHung(): Promise<number> {
     const given = new AbortController()
     const limit = Promise.withResolvers<'hung'>()
     const timer = setTimeout(() => limit.resolve('hung'), HUNG_MS)
-    const work = runOnce(AbortSignal.any([stop.signal, given.signal]))
+    const work = this.#makePass(AbortSignal.any([this.#stop.signal, given.signal]))
     try {
       const pauseMs = await Promise.race([work, limit.promise])
       if (pauseMs !== 'hung') return pauseMs
     } finally {
       clearTimeout(timer)
     }
-    logger.error({ loop: name }, 'a pass of a loop hangs: it is abandoned, and the next one starts')
-    hung += 1
-    loopPasses.add({ loop: name, outcome: 'hung' })
+    this.#options.logger.error({ loop: this.name }, 'a pass of a loop hangs: it is abandoned, and the next one starts')
+    this.#hung += 1
+    loopPasses.add({ loop: this.name, outcome: 'hung' })
     void work.finally(() => {
-      hung -= 1
+      this.#hung -= 1
     })
     given.abort()
     return 0
   }
 
-  async function runOnce(signal: AbortSignal): Promise<number> {
+  async #makePass(signal: AbortSignal): Promise<number> {
+    const { run, intervalMs, logger } = this.#options
     try {
       const more = await run(signal)
-      failures = 0
-      loopPasses.add({ loop: name, outcome: 'ok' })
+      this.#failures = 0
+      loopPasses.add({ loop: this.name, outcome: 'ok' })
       return more ? 0 : intervalMs
     } catch (error) {
-      failures += 1
-      loopPasses.add({ loop: name, outcome: 'failed' })
-      logger.warn({ err: error, loop: name, failures }, 'a pass of a loop failed')
-      return Math.min(FIRST_PAUSE_MS * 2 ** failures, MAX_PAUSE_MS)
+      this.#failures += 1
+      loopPasses.add({ loop: this.name, outcome: 'failed' })
+      logger.warn({ err: error, loop: this.name, failures: this.#failures }, 'a pass of a loop failed')
+      return Math.min(FIRST_PAUSE_MS * 2 ** this.#failures, MAX_PAUSE_MS)
     } finally {
-      lastEndMs = Date.now()
+      this.#lastEndMs = Date.now()
     }
   }
 
-  async function pause(ms: number): Promise<void> {
-    if (ms === 0 || woken || stop.signal.aborted) return
+  async #pause(ms: number): Promise<void> {
+    if (ms === 0 || this.#woken || this.#stop.signal.aborted) return
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms)
-      interrupt = () => {
+      this.#endPause = () => {
         clearTimeout(timer)
         resolve()
       }
     })
-    interrupt = undefined
+    this.#endPause = undefined
   }
 }

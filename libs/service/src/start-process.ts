@@ -60,7 +60,7 @@ export async function startProcess(options: ProcessOptions): Promise<RunningServ
         nats.connection.closed().then((error) => error ?? new Error('the connection to NATS was closed')),
         ...(parts.failed ?? []),
       ]),
-      noteUnhandled: server.noteUnhandled,
+      noteUnhandled: (error) => server.noteUnhandled(error),
       async [Symbol.asyncDispose]() {
         logger.info('draining')
         server.draining()

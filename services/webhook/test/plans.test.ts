@@ -10,7 +10,7 @@ import {
   createIngest,
   purgeJobs,
 } from '../src/store/jobs.ts'
-import { advance, findMissing, listPositions } from '../src/store/reconciliation.ts'
+import { advance, findConfigurations, findMissing, listPositions } from '../src/store/reconciliation.ts'
 
 const FEW = 1_000
 const MANY = 20_000
@@ -86,7 +86,8 @@ test('due jobs are found by an index, whatever their number at one endpoint', as
       })
       await ingest({ agentId, cursor: 1, messageId: 'msg-new', expiresAt: FAR, acceptedMs: 1, envelope: '{}' })
       await service.run(oldestDueSeconds)
-      await service.run((sql) => listPositions(sql, agentId, 10))
+      expect((await service.run((sql) => listPositions(sql, '', 2))).cursors).toEqual([0, 0])
+      expect((await service.run((sql) => findConfigurations(sql, [agentId]))).get(agentId)).toBe(configuration)
       const keys = ['msg-new', 'msg-absent'].map((messageId) => ({ configuration, messageId }))
       expect(await service.run((sql) => findMissing(sql, keys))).toEqual([{ configuration, messageId: 'msg-absent' }])
       expect((await advance(service, [{ agentId, configuration, position: 0, to: 1 }], [], [0])).agentIds.size).toBe(1)

@@ -34,12 +34,12 @@ const NATS_CONFIG = 'deploy/local/nats.conf'
 const NATS_PATHS = ['deploy/nats', NATS_CONFIG]
 
 /**
- * The code before the last commit that changed SQL, but not from before the last new baseline, to which no earlier database
- * can be upgraded. @throws Error if the history does not go back that far.
+ * The code before the last commit that changed SQL, but not from before the last change of a baseline: an earlier database
+ * would never get that change, because a baseline is run only once. @throws Error if the history does not go back that far.
  */
 export async function revisionBeforeLastSql(): Promise<string> {
-  const baseline = await lastCommit(['--diff-filter=A'], 'services/*/database/tables/*_baseline.sql')
-  const changed = await lastCommit([], 'services/*/database/*.sql')
+  const baseline = await lastCommit('services/*/database/tables/*_baseline.sql')
+  const changed = await lastCommit('services/*/database/*.sql')
   const before = await git(['rev-parse', '--verify', '--quiet', `${changed}^`]).catch(() => {
     throw new Error('the history lacks the commit before the last change of SQL: fetch more history, or use --from')
   })
@@ -125,8 +125,8 @@ async function install(root: string): Promise<void> {
   await run([...INSTALL, '--offline']).catch(() => run(INSTALL))
 }
 
-function lastCommit(options: readonly string[], paths: string): Promise<string> {
-  return git(['log', '-1', '--format=%H', ...options, '--', paths])
+function lastCommit(paths: string): Promise<string> {
+  return git(['log', '-1', '--format=%H', '--', paths])
 }
 
 function git(args: readonly string[]): Promise<string> {

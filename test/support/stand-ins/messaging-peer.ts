@@ -1,5 +1,5 @@
 /** A stand-in for the logs of messaging, on a real NATS, because a service's tests never start another service. */
-import { ARRIVALS_MAX, listArrivals, listHeads, readArrivals } from '@svc/contracts/messaging.ts'
+import { ARRIVALS_MAX, listArrivals, listMoved, readArrivals } from '@svc/contracts/messaging.ts'
 import { handle, handleText } from '@svc/nats/serve.ts'
 import { type Peer, startPeer } from './peer.ts'
 
@@ -30,8 +30,11 @@ export async function startMessagingPeer(natsUrl: string): Promise<MessagingPeer
   const isLive = ({ expiresAt }: LogEntry): boolean => expiresAt > Date.now() / 1_000
 
   const peer = await startPeer(natsUrl, 'messaging', [
-    handle(listHeads, async ({ agent_ids }) => ({
-      logs: agent_ids.map((agentId) => ({ head: headOf(agentId), revoked: false })),
+    handle(listMoved, async ({ agent_ids, heads }) => ({
+      moved: agent_ids.flatMap((agentId, index) => {
+        const head = headOf(agentId)
+        return head === heads[index] ? [] : [{ index, head }]
+      }),
     })),
     handle(listArrivals, async ({ logs: asked }) => ({
       logs: asked.map(({ agent_id, after }) => {

@@ -1,51 +1,45 @@
 /**
- * Postgres refuses to run as root. If root starts the stack, Postgres runs as another user, who must be able to reach its
- * data and its program. Both may be in a folder that only root can enter (a clone under /root). Data: the process changes
- * into its data folder while it is still root, and Postgres uses the path `/proc/self/cwd`. It never leaves that folder, so
- * it needs no access to the folders above. Program: if the user cannot run it in place, a temporary copy is made.
+ * Which user runs Postgres, and how that user reaches the data and the program.
+ *
+ * Usually it is the user of this process, and nothing is to be done. But Postgres refuses to run as root. So if root starts the
+ * stack, Postgres runs as another user, and that user may not be allowed to enter the folders above (a clone under /root):
+ *
+ * - **Data.** The process enters the data folder while it is still root, and only then becomes the other user. It stays there,
+ *   and Postgres calls its data folder `/proc/self/cwd`. So it never passes through the folders above.
+ * - **Program.** If the user cannot run the program where it is, it runs a copy in a temporary folder.
  */
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import {
-  chmodSync,
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-} from 'node:fs'
+import { cpSync, existsSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Mark } from '@svc/processes/marks.ts'
 import { scratchFolders } from '@svc/processes/scratch.ts'
 import { StartError } from '../start-error.ts'
 
-/** The user that runs Postgres. Empty: the user of this process. */
+/** The user that runs Postgres. Without ids: the user of this process. */
 export interface PostgresUser {
   readonly uid?: number
   readonly gid?: number
 }
 
 /**
- * Chooses the owner of the cluster or, for a new cluster, the owner of its parent folder. If that is root, chooses
- * `nobody`.
+ * Chooses the user for a cluster. If root starts the stack, it is the owner of the cluster or, for a new cluster, of its parent
+ * folder. If that folder belongs to root, it is `nobody`.
  * @throws StartError if the cluster belongs to another user, or if this is root on a system without /proc.
  */
 export function choosePostgresUser(cluster: string): PostgresUser {
   const self = process.getuid?.()
   const existing = statSync(cluster, { throwIfNoEntry: false })
-  if (self !== 0) {
-    if (existing !== undefined && existing.uid !== self) {
-      throw new StartError(
-        `${cluster} belongs to another user: start as that user, or set SVC_DATA_DIR to another folder.`,
-      )
-    }
-    return {}
+  if (self === 0) return chooseForRoot(cluster, existing)
+  if (existing !== undefined && existing.uid !== self) {
+    throw new StartError(
+      `${cluster} belongs to another user: start as that user, or set SVC_DATA_DIR to another folder.`,
+    )
   }
+  return {}
+}
+
+function chooseForRoot(cluster: string, existing: Required<PostgresUser> | undefined): PostgresUser {
   if (process.platform !== 'linux') {
     throw new StartError('Postgres refuses to run as root here: start as an ordinary user, or set SVC_DATABASE_URL.')
   }
@@ -56,6 +50,11 @@ export function choosePostgresUser(cluster: string): PostgresUser {
   }
   const { uid, gid } = existing ?? statSync(dirname(cluster))
   return uid === 0 ? findNobody() : { uid, gid }
+}
+
+function findNobody(): PostgresUser {
+  const [, uid, gid] = /^nobody:[^:]*:(\d+):(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8')) ?? []
+  return { uid: Number(uid ?? 65_534), gid: Number(gid ?? 65_534) }
 }
 
 /** The path that Postgres uses for its data folder, if it starts inside that folder. */
@@ -78,12 +77,22 @@ export function placeProgram(postgres: string, user: PostgresUser, mark: Mark): 
   )
 }
 
-/** Makes one copy per run. It appears atomically, because several processes may make it at once. */
+function canRun(program: string, user: PostgresUser): boolean {
+  return spawnSync(program, ['--version'], { ...user, cwd: '/', stdio: 'ignore' }).status === 0
+}
+
+/**
+ * Copies the program and its libraries, readable for all, whatever the umask. Several processes may do so at once, so the copy
+ * appears atomically, and the first one stays.
+ * @returns the program; undefined if this folder cannot take it.
+ */
 function copyProgram(source: string, target: string): string | undefined {
   const unfinished = `${target}.${randomBytes(4).toString('hex')}`
   try {
     if (!existsSync(target)) {
-      copyForAll(source, unfinished)
+      const isNeeded = (path: string): boolean => !path.endsWith('.a')
+      cpSync(source, unfinished, { recursive: true, verbatimSymlinks: true, filter: isNeeded })
+      spawnSync('chmod', ['-R', 'a+rX', unfinished])
       renameSync(unfinished, target)
     }
   } catch {
@@ -91,29 +100,4 @@ function copyProgram(source: string, target: string): string | undefined {
   }
   rmSync(unfinished, { recursive: true, force: true })
   return existsSync(target) ? join(target, 'bin', 'postgres') : undefined
-}
-
-function canRun(program: string, user: PostgresUser): boolean {
-  return spawnSync(program, ['--version'], { ...user, cwd: '/', stdio: 'ignore' }).status === 0
-}
-
-/** Copies with read permission for all, whatever the umask. Leaves out static libraries. */
-function copyForAll(from: string, to: string): void {
-  mkdirSync(to)
-  chmodSync(to, 0o755)
-  for (const entry of readdirSync(from, { withFileTypes: true })) {
-    const [source, target] = [join(from, entry.name), join(to, entry.name)]
-    if (entry.isDirectory()) copyForAll(source, target)
-    else if (entry.isSymbolicLink()) symlinkSync(readlinkSync(source), target)
-    else if (!entry.name.endsWith('.a')) {
-      copyFileSync(source, target)
-      chmodSync(target, 0o755)
-    }
-  }
-}
-
-function findNobody(): PostgresUser {
-  const [, uid = 65534, gid = 65534] =
-    /^nobody:[^:]*:(\d+):(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8'))?.map(Number) ?? []
-  return { uid, gid }
 }

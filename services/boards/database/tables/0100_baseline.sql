@@ -25,6 +25,15 @@ create table boards.memberships (
 );
 create index memberships_listed on boards.memberships (agent_id, board_id) where role <> 'banned'; -- listBoards
 
+-- Owners of boards that an agent has blocked, with messaging's version of the agent's contacts at that time. Messaging keeps
+-- the contacts. A row here only stops an addition by the owner that was judged on an earlier version.
+create table boards.blocks (
+  agent_id text collate "C" not null,
+  owner text collate "C" not null,
+  version bigint not null,
+  primary key (agent_id, owner) -- findGround
+);
+
 -- The lock under which the boards of an owner are counted and created.
 create table boards.owners (
   agent_id text collate "C" primary key
@@ -50,12 +59,14 @@ create index operations_deadline on boards.operations (deadline_ms); -- purge
 grant usage on schema boards to boards;
 -- Boards are never changed or deleted, and of a membership only the role changes. First, revoke the default privileges
 -- of the deployment.
-revoke all on boards.boards, boards.memberships, boards.owners, boards.clock from boards;
+revoke all on boards.boards, boards.memberships, boards.blocks, boards.owners, boards.clock from boards;
 grant select, insert on boards.boards to boards;
 -- To lock a row, a role needs the right to update some column. No function updates it.
 grant update (visibility) on boards.boards to boards;
 grant select, insert, delete on boards.memberships to boards;
 grant update (role) on boards.memberships to boards;
+grant select, insert on boards.blocks to boards;
+grant update (version) on boards.blocks to boards;
 grant select, insert on boards.owners to boards;
 grant update (agent_id) on boards.owners to boards;
 grant select on boards.clock to boards;

@@ -27,6 +27,10 @@ create table budget.past_days (
 -- The cost of an operation. held: its owner has not reported the outcome yet. settled: the operation is done, and the
 -- charge is final. released: the attempt was abandoned and nothing is charged; another attempt is charged anew.
 --
+-- An operation has one row, because it has one agent, and the lock of the agent's account puts its attempts in order. No index
+-- makes sure of it: a hash index stores only a hash of the operation, a long random text, and takes a fifth of the space of a
+-- primary key. So it fits into memory much longer (ADR 29).
+--
 -- Reservations are in 3 partitions in turn. Time, by this server's clock, is cut into slots of 15 hours, and each slot
 -- writes to one partition. A loop truncates a partition when all that it holds ended more than 25 hours ago
 -- (truncate_reservations), so nothing is deleted row by row. A slot has 5 hours between that and its next use.
@@ -47,13 +51,20 @@ create table budget.reservations (
   -- The introduction of its pair depends on this operation, among others (budget.introductions).
   introduces boolean not null,
   -- The slot of the last attempt, modulo 3 (reserve).
-  slot smallint not null,
-  -- reserve, settle, release. An operation is in one partition at most: the lock of its account sees to it.
-  primary key (operation, slot)
+  slot smallint not null
 ) partition by list (slot);
-create table budget.reservations_0 partition of budget.reservations for values in (0);
-create table budget.reservations_1 partition of budget.reservations for values in (1);
-create table budget.reservations_2 partition of budget.reservations for values in (2);
+do $$
+begin
+  -- Most reservations are updated once, when their charge is settled, and none is deleted. By default, vacuum would scan all
+  -- indexes of a growing partition again each time that it grows by a fifth, to find little space that can be reused. Now it
+  -- does so about each time that the partition has doubled.
+  for slot in 0..2 loop
+    execute format('create table budget.reservations_%s partition of budget.reservations for values in (%s)
+      with (autovacuum_vacuum_scale_factor = 0.5, autovacuum_vacuum_insert_scale_factor = 0.5)', slot, slot);
+  end loop;
+end
+$$;
+create index reservations_operation on budget.reservations using hash (operation); -- reserve, settle, release, judge-charges
 create index reservations_held on budget.reservations (owner, deadline_ms) where state = 'held'; -- listOverdue
 create index reservations_done on budget.reservations (deadline_ms) where state <> 'held'; -- truncate_reservations, audits
 -- Finds the held reservations that a refusal of the agent may depend on, because they may still be released

@@ -196,7 +196,7 @@ export class RateLimiter {
       run: (batch) => this.#sendReports(keeper, batch),
       maxItems: MAX_RATE_REPORTS,
       maxWaiting: MAX_REPORTS_WAITING,
-      turn: 'loop',
+      gathers: true,
     })
     this.#queues.set(keeper, queue)
     return queue

@@ -29,7 +29,7 @@ export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
     const request = { agent_id: agentId, after: other.slice(0, -1), limit: 1 }
     const { contacts, version } = await bus.call(listContacts, request, context)
     const blocked = contacts.some(({ agent_id, state }) => agent_id === other && state === 'blocked')
-    return version === undefined ? { blocked } : { blocked, contact_version: version }
+    return { blocked, contact_version: version }
   }
 
   return [

@@ -47,8 +47,7 @@ declare
   transaction_id bigint;
   secret bytea;
 begin
-  perform case when lock_wait_ms is not null then set_config('lock_timeout', lock_wait_ms::text, true) end,
-    pg_catalog.pg_advisory_xact_lock_shared(7305001);
+  perform set_config('lock_timeout', lock_wait_ms::text, true), pg_catalog.pg_advisory_xact_lock_shared(7305001);
   select s.secret into secret from messaging.id_secret s;
   if skip_busy then
     own := array(

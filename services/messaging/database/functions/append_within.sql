@@ -1,10 +1,10 @@
 -- messaging.append_within, revision 1
 -- Appends one batch of accepted direct messages in one call and one transaction. It decides nothing. It only refuses an item
 -- if the facts behind its decision have changed. A log that another transaction holds for long does not delay the other logs
--- (ADR 14).
+-- (ADR 14). The usual message takes a shorter way, messaging.append_one.
 --
--- In: parallel arrays, one item at each index; log_ids: each recipient once. It waits at most `lock_wait_ms` for each lock.
---   After that it raises 55P03 (lock_not_available), and nothing is appended. With `skip_busy` it waits for no log.
+-- In: parallel arrays, one item at each index (why arrays: ADR 23). It waits at most `lock_wait_ms` for each lock. After that it
+--   raises 55P03 (lock_not_available), and nothing is appended. With `skip_busy` it waits for no log.
 -- Out: a row for each item. position is set only for accepted items, which are to be published.
 --   outcome: accepted.
 --     duplicate: the same envelope was accepted before.
@@ -18,7 +18,6 @@
 -- Locks, in order: the advisory lock that marks appends in progress (7305001, shared), logs by id (no key update),
 --   operations (7305002, shared), ids in key order, pending requests.
 create or replace function messaging.append_within(
-  log_ids text[], -- each recipient once
   ids text[],
   digests text[], -- lower-case hex
   senders text[],
@@ -33,20 +32,16 @@ create or replace function messaging.append_within(
   retention_seconds double precision,
   policies text[], -- the recipient's
   contacts text[], -- the state that the recipient has set for the sender: accepted, blocked or none
-  lock_wait_ms integer, -- for each lock; null: until the statement's own timeout
+  lock_wait_ms integer,
   skip_busy boolean
 ) returns table (
   ord bigint, outcome text, lane text, "position" bigint, accepted_at bigint, expires_at bigint
 ) language plpgsql as $$
 #variable_conflict use_column
 declare
-  log record;
-  expiry bigint;
-  nothing text;
   secret bytea;
-  id_key uuid;
-  -- The place of the message in the fast lane.
-  own_place bigint;
+  -- The recipients.
+  log_ids text[] := array(select distinct r.id from unnest(recipients) as r (id));
   -- The logs that this call has locked.
   own text[];
   -- Read after the locks are held, so that the times in one log never go backwards.
@@ -55,51 +50,8 @@ declare
   transaction_id bigint;
 begin
   -- Take this lock before the transaction gets an id. It shows an export which appends are in progress (src/store/read/export.ts).
-  perform case when lock_wait_ms is not null then set_config('lock_timeout', lock_wait_ms::text, true) end,
-    pg_catalog.pg_advisory_xact_lock_shared(7305001);
+  perform set_config('lock_timeout', lock_wait_ms::text, true), pg_catalog.pg_advisory_xact_lock_shared(7305001);
   select s.secret into secret from messaging.id_secret s;
-
-  -- Fast lane for the usual case (ADR 10): one message for the inbox, its id is free, its reservation is valid, and the
-  -- recipient's standing has not changed. The general path below handles every other case.
-  if cardinality(ids) = 1 and lanes[1] = 'inbox' and not skip_busy then
-    select l.head + 1 as next, l.standing_version into log from messaging.logs l where l.id = log_ids[1] for no key update;
-    if not found then
-      return;
-    end if;
-    -- An assignment, because it costs less than a statement.
-    nothing := pg_catalog.pg_advisory_xact_lock_shared(7305002, hashtext(operations[1]))::text;
-    now_ms := floor(extract(epoch from clock_timestamp()) * 1000);
-    now_seconds := now_ms / 1000;
-    if log.standing_version = standings[1] and deadlines_ms[1] >= now_ms then
-      expiry := least(now_seconds + retention_seconds, expiry_caps[1]);
-      id_key := messaging.id_key(ids[1], secret);
-      own_place := messaging.new_place(expiry, retention_seconds);
-      -- A separate statement, so that its snapshot is taken after the locks are held.
-      insert into messaging.ids (key, "check", place)
-      select id_key, messaging.id_check(decode(digests[1], 'hex'), senders[1], secret), own_place << 2
-      where not exists (select from messaging.ids i where i.key = id_key)
-        and not exists (
-          select from messaging.message_fences f where f.operation = operations[1] and f.through_ms >= deadlines_ms[1]
-        );
-      if found then
-        insert into messaging.messages
-          (place, id, digest, sender, recipient, lane, position, thread_id, envelope, accepted_at, expires_at, batch, ordinal)
-        values (own_place, ids[1], decode(digests[1], 'hex'), senders[1], log_ids[1], 'inbox', log.next, threads[1],
-          envelopes[1], now_seconds, expiry, pg_current_xact_id()::text::bigint, 1);
-        insert into messaging.entries (log, kind, position, message, thread_id, expires_at)
-        values (log_ids[1], 'inbox', log.next, own_place, threads[1], expiry);
-        update messaging.logs l set head = log.next where l.id = log_ids[1];
-        ord := 1;
-        outcome := 'accepted';
-        lane := 'inbox';
-        position := log.next;
-        accepted_at := now_seconds;
-        expires_at := expiry;
-        return next;
-        return;
-      end if;
-    end if;
-  end if;
 
   -- In key order, so that batches never deadlock.
   if skip_busy then

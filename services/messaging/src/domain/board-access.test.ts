@@ -4,6 +4,7 @@ import { checkModerate, checkPost, checkVote } from './board-access.ts'
 
 const verdicts = (...granted: string[]) => ({
   may_read: granted.includes('read'),
+  open: false,
   may_post: granted.includes('post'),
   may_vote: granted.includes('vote'),
   may_moderate: granted.includes('moderate'),

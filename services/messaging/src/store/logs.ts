@@ -1,5 +1,6 @@
 import type { InboxPolicy } from '@svc/contracts/resources.ts'
 import type { Sql, Tx } from '@svc/postgres/database.ts'
+import { textList } from '@svc/postgres/text-list.ts'
 
 /** Opens the logs of agents that have none. @param waitMs the longest wait for each log that another transaction is opening. */
 export async function openLogs(sql: Sql, agentIds: readonly string[], waitMs: number): Promise<void> {
@@ -53,6 +54,21 @@ export async function applyMailbox(tx: Tx, { agentId, policy, revoked, version }
       standing_version = l.standing_version
         + case when (l.policy, l.revoked) is distinct from (excluded.policy, excluded.revoked) then 1 else 0 end
     where l.mailbox_version < excluded.mailbox_version`
+}
+
+/** The logs whose head is not the expected one, by their place in the list. The head is 0 if there is no log. */
+export async function listMoved(
+  sql: Sql,
+  agentIds: readonly string[],
+  heads: readonly number[],
+): Promise<{ index: number; head: number }[]> {
+  return sql<{ index: number; head: number }[]>`
+    select u.ordinal - 1 as index, coalesce(l.head, 0) as head
+    from unnest(${textList(sql, agentIds)}, string_to_array(${heads.join(' ')}::text, ' ')::bigint[])
+      with ordinality u (id, expected, ordinal)
+    left join messaging.logs l on l.id = u.id
+    where coalesce(l.head, 0) is distinct from u.expected
+    order by u.ordinal`
 }
 
 /** The head of each log and whether its agent is revoked, in the order of the ids. The head is 0 if there is no log. */

@@ -1,7 +1,7 @@
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import { describe, expect, test } from 'vitest'
 import { setMailbox } from '../../src/handlers/change/set-mailbox.ts'
-import { listHeads } from '../../src/handlers/read/list-heads.ts'
+import { listHeads, listMoved } from '../../src/handlers/read/list-heads.ts'
 import { listRevoked } from '../../src/handlers/read/list-revoked.ts'
 import { replayEvents } from '../../src/handlers/read/replay-events.ts'
 import { resolvePost } from '../../src/handlers/read/resolve-post.ts'
@@ -42,6 +42,11 @@ describe('the calls of a stream process', () => {
       { head: 0, revoked: false },
       { head: 2, revoked: false },
       { head: 0, revoked: false },
+    ])
+    const { moved } = await listMoved(h.deps, { agent_ids: ['nobody', 'bob', 'dave', 'lost'], heads: [0, 1, 0, 7] })
+    expect(moved).toEqual([
+      { index: 1, head: 2 },
+      { index: 3, head: 0 },
     ])
   })
 

@@ -1,4 +1,4 @@
-/** ADR 6, 7: the plain path and the fast lane give the same answer. domain/admission.test.ts tests every state. */
+/** ADR 6, 7: reserving ahead changes no answer. domain/admission.test.ts tests every state. */
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { laneFor, type Standing } from '../../src/domain/admission.ts'
@@ -20,20 +20,20 @@ beforeAll(async () => {
 })
 afterAll(() => h[Symbol.asyncDispose]())
 
-/** The paths through messaging. The first process remembers the pair as it was before its state changed; the other does not. */
-const LANES: Record<string, (message: Sending) => Promise<unknown>> = {
+/** The ways through messaging. The first process remembers the pair as it was before its state changed; the other does not. */
+const WAYS: Record<string, (message: Sending) => Promise<unknown>> = {
   plain: (message) => stranger.send(message),
   'reserved ahead': (message) => stranger.send({ ...message, reservedAhead: true }),
   'reserved ahead, and the pair is remembered': (message) => h.send({ ...message, reservedAhead: true }),
 }
 
-describe.each(Object.entries(LANES))('spec 7.2, 7.6: %s', (lane, send) => {
+describe.each(Object.entries(WAYS))('spec 7.2, 7.6: %s', (way, send) => {
   test.each(STATES)('$policy, $contact, pending $pending', async (state) => {
     const pair = await makePair(state)
     const expected = answerBy(() => ({ lane: laneFor(pair.from, pair.to, state), duplicate: false }))
     expect(await answer(send(pair))).toEqual(expected)
     expect(chargesOf(pair.from)).not.toContain('held')
-    expect(chargesOf(pair.from).at(-1)).toBe(typeof expected === 'string' ? lastBefore(lane) : 'settled')
+    expect(chargesOf(pair.from).at(-1)).toBe(typeof expected === 'string' ? lastBefore(way) : 'settled')
   })
 
   test.each(POLICIES)('spec 7.6: a message to yourself, under the policy %s', async (policy) => {
@@ -117,7 +117,7 @@ function chargesOf(agent: string): string[] {
   return h.charged.filter(({ cost }) => cost.agentId === agent).map(({ outcome }) => outcome)
 }
 
-/** The sender's last charge: on the plain path, the settled one of an earlier message; else the one made ahead, which is released. */
-function lastBefore(lane: string): string {
-  return lane === 'plain' ? 'settled' : 'released'
+/** The sender's last charge: on the plain way, the settled one of an earlier message; else the one made ahead, which is released. */
+function lastBefore(way: string): string {
+  return way === 'plain' ? 'settled' : 'released'
 }

@@ -74,10 +74,11 @@ export function createMemoryBoards(): MemoryBoards {
 function verdicts(board: Board | undefined, viewer: string | null): Omit<BoardAccess, 'subscribers'> {
   const role = viewer === null ? undefined : board?.roles.get(viewer)
   const may_read = board !== undefined && (board.visibility !== 'private' || isSubscribed(role))
-  if (!may_read) return { may_read, may_post: false, may_vote: false, may_moderate: false }
+  if (!may_read) return { may_read, open: false, may_post: false, may_vote: false, may_moderate: false }
   const isActive = viewer !== null && role !== 'banned'
   return {
     may_read,
+    open: false,
     may_post: isActive && (board.posting === 'anyone' || role === 'owner' || role === 'writer'),
     may_vote: isActive,
     may_moderate: role === 'owner',

@@ -100,7 +100,7 @@ async function serve(options: HttpServerOptions, seat: Seat, response: ServerRes
       'x-svc-earliest-cursor': String(first.earliest),
       'x-svc-latest-cursor': String(first.latest),
     })
-    await stream.run(response)
+    await stream.writeTo(response)
   } catch (error) {
     logger.error({ err: error, request_id: requestIdOf(seat.traceparent) }, 'a stream failed')
     response.destroy()

@@ -59,7 +59,7 @@ export function startReportProcess({
         await database.run((sql) => purgeProcesses(sql))
         await releaseOrphans()
       } catch (error) {
-        // Swallow the error, so that the loop retries at its next turn without backoff: other processes wait only for some seconds.
+        // Swallow the error, so that the loop retries at its next pass without backoff: other processes wait only for some seconds.
         logger.warn({ err: error }, 'this process could not report: trying again')
       }
       return false

@@ -56,7 +56,7 @@ async function startScene(agentIds: readonly string[]) {
   }
 }
 
-test('each turn asks who was revoked, and every 4 s all heads are read, by pages', async () => {
+test('each pass asks who was revoked, and every 4 s all heads are read, by pages', async () => {
   await using h = await startScene(Array.from({ length: HEADS_MAX + 1 }, (_, at) => `agent-${at}`))
   const all = [
     ['revoked', null],
@@ -76,7 +76,7 @@ test('without streams nothing is read', async () => {
   expect(h.asked).toEqual([])
 })
 
-test('spec 5.11: within a turn the stream of a revoked agent is closed', async () => {
+test('spec 5.11: within a pass the stream of a revoked agent is closed', async () => {
   await using h = await startScene(['revoked', 'other'])
   const [revoked, other] = h.open
   h.messaging.revoked = ['revoked', 'elsewhere']
@@ -92,7 +92,7 @@ test('spec 9.7: an event that was lost, or never published, reaches its stream w
   expect(h.open[0]?.noteHead).toHaveBeenLastCalledWith(7)
 })
 
-test('spec 5.11: if too many agents were revoked for one answer, the turn reads all heads', async () => {
+test('spec 5.11: if too many agents were revoked for one answer, the pass reads all heads', async () => {
   await using h = await startScene(['revoked'])
   Object.assign(h.messaging, { isComplete: false, revoked: ['revoked'] })
   await vi.advanceTimersByTimeAsync(750)

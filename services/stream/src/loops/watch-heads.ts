@@ -4,7 +4,7 @@ import { type Loop, startLoop } from '@svc/service/loop.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import type { StreamDeps } from '../deps.ts'
 
-/** Two turns fit into the two seconds within which a revoked agent's streams must close (spec 5.11). */
+/** Two passes fit into the two seconds within which a revoked agent's streams must close (spec 5.11). */
 const INTERVAL_MS = 750
 /** How often the heads of all open streams are read. This finds events that were lost, or never published. */
 const ALL_MS = 4_000
@@ -14,14 +14,14 @@ type Deps = Pick<StreamDeps, 'bus' | 'logger' | 'streams'>
 
 export interface HeadsWatch {
   readonly loop: Loop
-  /** Seconds since heads were last read. Without open streams a turn has nothing to read, and counts as a read. */
+  /** Seconds since heads were last read. Without open streams a pass has nothing to read, and counts as a read. */
   readSecondsAgo(): number
 }
 
 /**
- * Finds agents that were revoked, and events that streams did not receive, even if nothing comes after them. Each turn asks
+ * Finds agents that were revoked, and events that streams did not receive, even if nothing comes after them. Each pass asks
  * messaging who was revoked lately; this costs the same for any number of streams. The heads of all open streams are read every
- * 4 s, when NATS was away, and when the answer of a turn is incomplete.
+ * 4 s, when NATS was away, and when the answer of a pass is incomplete.
  */
 export function startWatchHeads({ bus, logger, streams }: Deps, channel: Channel): HeadsWatch {
   let readMs = performance.now()
@@ -33,10 +33,10 @@ export function startWatchHeads({ bus, logger, streams }: Deps, channel: Channel
     intervalMs: INTERVAL_MS,
     run: async () => {
       try {
-        await turn()
+        await readChanges()
         readMs = performance.now()
       } catch (error) {
-        // Swallow the error, so that the loop retries at its next turn without backoff: revocations are urgent.
+        // Swallow the error, so that the loop retries at its next pass without backoff: revocations are urgent.
         logger.warn({ err: error }, 'heads were not read')
       }
       return false
@@ -50,9 +50,9 @@ export function startWatchHeads({ bus, logger, streams }: Deps, channel: Channel
   })
   return { loop, readSecondsAgo: () => (performance.now() - readMs) / 1_000 }
 
-  async function turn(): Promise<void> {
+  async function readChanges(): Promise<void> {
     if (streams.open.length === 0) {
-      allReadMs = Number.NEGATIVE_INFINITY // so that the first turn with a stream reads its head
+      allReadMs = Number.NEGATIVE_INFINITY // so that the first pass with a stream reads its head
       return
     }
     const beganMs = performance.now()
@@ -75,12 +75,10 @@ export function startWatchHeads({ bus, logger, streams }: Deps, channel: Channel
     for (let at = 0; at < agentIds.length; at += HEADS_MAX) {
       const page = agentIds.slice(at, at + HEADS_MAX)
       const { logs } = await bus.call(listHeads, { agent_ids: page }, contextNow())
-      page.forEach((agentId, index) => {
-        const log = logs[index]
-        if (log === undefined) return
-        for (const stream of byAgent.get(agentId) ?? []) {
-          if (log.revoked) stream.close()
-          else stream.noteHead(log.head)
+      logs.forEach(({ head, revoked }, index) => {
+        for (const stream of byAgent.get(page[index] ?? '') ?? []) {
+          if (revoked) stream.close()
+          else stream.noteHead(head)
         }
       })
     }

@@ -73,7 +73,7 @@ function startScene(options: Partial<EventStreamOptions> = {}, { characters = 1,
     waiting = undefined
     taken?.()
   }
-  const over = stream.prepare().then(() => stream.run(out))
+  const over = stream.prepare().then(() => stream.writeTo(out))
   return {
     stream,
     out,

@@ -103,7 +103,7 @@ export class EventStream {
    * Writes until the stream is closed, its time is over, or the reader is gone or too slow. A closed stream ends with a
    * last cursor.
    */
-  async run(out: Writable): Promise<void> {
+  async writeTo(out: Writable): Promise<void> {
     const wake = (): void => this.#wake?.()
     out.on('drain', wake).on('close', wake).on('error', wake)
     const end = setTimeout(() => this.close(), this.#options.maxSeconds * 1_000)

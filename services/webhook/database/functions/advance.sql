@@ -17,7 +17,7 @@ begin
     update webhook.endpoints e set reconciled = u.reached
     from unnest(agents, configurations, froms, tos) as u (agent, configuration, began, reached)
     where e.agent_id = u.agent and e.configuration = u.configuration
-      and u.began = case when e.reconciled is null then -1 else greatest(e.after_cursor, e.reconciled) end
+      and u.began = greatest(e.after_cursor, e.reconciled)
     returning e.agent_id;
 end
 $$;

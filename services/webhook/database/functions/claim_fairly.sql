@@ -82,7 +82,7 @@ begin
   return query
     with free as materialized (
       select e.agent_id, e.configuration, e.url, e.host, e.key_id, e.sealed, e.standing,
-        least(g.jobs, slots - webhook.count_leased(e.configuration, moment)) as room
+        least(g.jobs, slots - webhook.count_leased(e.configuration, moment)) as jobs
       from unnest(chosen, grants) as g (agent_id, jobs) join webhook.endpoints e on e.agent_id = g.agent_id
     ), taken as materialized (
       select f.agent_id, f.configuration, f.url, f.host, f.key_id, f.sealed, f.standing, d.message_id
@@ -90,7 +90,7 @@ begin
       cross join lateral (
         select j.message_id from webhook.jobs j
         where j.configuration = f.configuration and j.due_at <= moment
-        order by j.due_at limit greatest(f.room, 0)
+        order by j.due_at limit greatest(f.jobs, 0)
       ) d
     )
     update webhook.jobs j

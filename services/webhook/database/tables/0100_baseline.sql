@@ -16,9 +16,9 @@ create table webhook.endpoints (
   sealed bytea,
   -- Events up to this cursor are older than the configuration.
   after_cursor bigint not null default 0,
-  -- Each inbox entry of the agent's log up to this position has a job or needs none. Jobs for events that JetStream lost are
-  -- made from the entries after this position (ADR 13). Null: unknown. The first comparison sets it to the head of the log.
-  reconciled bigint default 0,
+  -- Each inbox entry of the agent's log up to the greater of `after_cursor` and this position has a job or needs none. Jobs for
+  -- events that JetStream lost are made from the entries after it (ADR 13).
+  reconciled bigint not null default 0,
   -- Jobs of the configuration that were given up.
   failed bigint not null default 0,
   -- At or before the time when a claim finds work: a job is due and a slot is free, or a lease ends. Null: nothing is pending.
@@ -37,6 +37,10 @@ create table webhook.endpoints (
   ) stored,
   -- A revocation is for ever (spec 5.11).
   revoked boolean not null default false,
+  -- Why the last attempt that failed did so, in words for the operator (`svc admin jobs`). Null: no attempt of the configuration
+  -- has failed. It names the kind of failure, and nothing of the URL or of the answer except a status.
+  last_error text,
+  last_error_at timestamptz,
   check ((configuration is null) = (url is null) and (url is null) = (key_id is null) and (key_id is null) = (sealed is null))
 );
 create index endpoints_due on webhook.endpoints (struggling, due_at) where due_at is not null; -- claim_fairly, measure
@@ -66,13 +70,13 @@ create table webhook.jobs (
   traceparent text,
   -- When the message was accepted, Unix milliseconds, for metrics.
   accepted_ms bigint not null,
-  primary key (configuration, message_id), -- make_jobs, begin_attempts, finish
+  primary key (configuration, message_id), -- make_jobs, begin_attempts, end_attempts
   constraint jobs_state check (
     (due_at is null) = (ended_at is not null) and (body is not null or ended_at is not null)
     and (lease is null or due_at is not null)
   )
 );
-create index jobs_due on webhook.jobs (configuration, due_at) where due_at is not null; -- claim_fairly, finish, findEndpoint
+create index jobs_due on webhook.jobs (configuration, due_at) where due_at is not null; -- claim_fairly, end_attempts, findEndpoint
 create index jobs_leased on webhook.jobs (configuration, due_at) where lease is not null; -- count_leased, first_lease_end
 create index jobs_ended on webhook.jobs (ended_at) where ended_at is not null; -- purgeJobs
 create index jobs_failed on webhook.jobs (agent_id, configuration) where ended_at is not null and body is not null; -- retry_failed

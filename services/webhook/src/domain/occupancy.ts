@@ -50,7 +50,7 @@ export class Occupancy {
   }
 
   /** Counts a request until the result is disposed. */
-  take({ host, standing }: Occupant): Disposable {
+  occupy({ host, standing }: Occupant): Disposable {
     const key = `${standing} ${host}`
     const add = (jobs: number): void => {
       const sum = (this.#busy.get(key)?.jobs ?? 0) + jobs
@@ -61,7 +61,8 @@ export class Occupancy {
     return { [Symbol.dispose]: () => add(-1) }
   }
 
-  room(): Claim {
+  /** The limits of the next claim. */
+  claimLimits(): Claim {
     const busy = [...this.#busy.values()]
     const struggling = busy.reduce((sum, one) => sum + (one.standing === 'struggling' ? one.jobs : 0), 0)
     const all = busy.reduce((sum, { jobs }) => sum + jobs, 0)

@@ -18,7 +18,7 @@ export async function inspectJobs(
   }
 }
 
-/** @param wake Makes this process look for due jobs at once; other processes find them at their next turn. */
+/** @param wake Makes this process look for due jobs at once; other processes find them at their next pass. */
 export async function retryJobs(
   { database, wake }: Pick<WebhookDeps, 'database'> & { wake: () => void },
   { agent_id: agentId, message_id: messageId, limit, dry_run: dryRun }: RequestOf<typeof retryJobsCall>,

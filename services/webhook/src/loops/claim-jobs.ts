@@ -22,10 +22,10 @@ export function startClaimJobs({
     logger,
     intervalMs: INTERVAL_MS,
     run: async (signal) => {
-      const room = deliveries.room()
-      if (signal.aborted || room.steadyJobs === 0) return false
-      const jobs = await database.run((sql) => claimJobs(sql, room, leaseSeconds))
-      deliveries.start(isTracing() && jobs.length > 0 ? await withTraces({ database, logger }, jobs) : jobs)
+      const limits = deliveries.claimLimits()
+      if (signal.aborted || limits.steadyJobs === 0) return false
+      const jobs = await database.run((sql) => claimJobs(sql, limits, leaseSeconds))
+      deliveries.startJobs(isTracing() && jobs.length > 0 ? await withTraces({ database, logger }, jobs) : jobs)
       return jobs.length > 0
     },
     ended: () => deliveries.drain(),

@@ -4,7 +4,7 @@ import type { Logger } from '@svc/telemetry/logger.ts'
 import { startSpan } from '@svc/telemetry/tracing.ts'
 import { type AttemptError, attemptErrorOf, lateIn, refusedWith } from '../domain/attempt-error.ts'
 import { deliveryHeaders } from '../domain/delivery.ts'
-import { createFailureLog } from '../domain/failure-log.ts'
+import { createFailureLog, type FailedAttempt } from '../domain/failure-log.ts'
 import { type Claim, Occupancy } from '../domain/occupancy.ts'
 import { type Backoff, secondsToNext } from '../domain/schedule.ts'
 import type { SecretBox } from '../domain/secret-box.ts'
@@ -13,18 +13,6 @@ import { post } from '../http/post.ts'
 import { findAddresses, type Resolve } from '../http/resolve.ts'
 import { acceptedToAttempt, acceptedToDelivered, attemptSeconds, attempts, outcomes } from '../metrics.ts'
 import type { ClaimedJob, Ended, Outcome } from '../store/jobs.ts'
-
-/** The deliveries that this process has under way. */
-export interface Deliveries {
-  /** Number of jobs that this process holds. */
-  readonly inFlight: number
-  /** The limits of the next claim. They allow nothing if this process is busy enough. */
-  room(): Claim
-  /** Starts claimed jobs without waiting for them. */
-  start(jobs: readonly ClaimedJob[]): void
-  /** Waits until all started deliveries have ended, which takes at most as long as an attempt. */
-  drain(): Promise<void>
-}
 
 /** The outcome of an attempt, and its result as metrics report it. */
 interface Attempted {
@@ -55,38 +43,52 @@ const MS_PER_SECOND = 1_000
 const EXPIRED = 'expired: the message expired before the first attempt'
 const SEALED = 'secret: it cannot be decrypted with SVC_WEBHOOK_SECRET_KEY'
 
-export function createDeliveries(options: DeliveriesOptions): Deliveries {
-  const { logger, secrets, exemptTargets, resolve, backoff, concurrency, attemptMs, begin, endAttempts, onEnd } =
-    options
-  const running = new Set<Promise<void>>()
-  const occupancy = new Occupancy(concurrency)
-  const logFailure = createFailureLog((fields) => logger.warn(fields, 'a webhook delivery failed'))
+/** The deliveries that this process has under way. */
+export class Deliveries {
+  readonly #options: DeliveriesOptions
+  readonly #running = new Set<Promise<void>>()
+  readonly #occupancy: Occupancy
+  readonly #logFailure: (failed: FailedAttempt) => void
 
-  return {
-    get inFlight() {
-      return running.size
-    },
-    room: () => occupancy.room(),
-    start(jobs) {
-      for (const job of jobs) {
-        const place = occupancy.take(job)
-        const run = deliver(job).finally(() => {
-          running.delete(run)
-          place[Symbol.dispose]()
-          onEnd()
-        })
-        running.add(run)
-      }
-    },
-    async drain() {
-      await Promise.all(running)
-    },
+  constructor(options: DeliveriesOptions) {
+    this.#options = options
+    this.#occupancy = new Occupancy(options.concurrency)
+    this.#logFailure = createFailureLog((fields) => options.logger.warn(fields, 'a webhook delivery failed'))
   }
 
-  async function deliver(job: ClaimedJob): Promise<void> {
+  /** Number of jobs that this process holds. */
+  get inFlight(): number {
+    return this.#running.size
+  }
+
+  /** The limits of the next claim. They allow nothing if this process is busy enough. */
+  claimLimits(): Claim {
+    return this.#occupancy.claimLimits()
+  }
+
+  /** Starts claimed jobs without waiting for them. */
+  startJobs(jobs: readonly ClaimedJob[]): void {
+    for (const job of jobs) {
+      const place = this.#occupancy.occupy(job)
+      const run = this.#deliver(job).finally(() => {
+        this.#running.delete(run)
+        place[Symbol.dispose]()
+        this.#options.onEnd()
+      })
+      this.#running.add(run)
+    }
+  }
+
+  /** Waits until all started deliveries have ended, which takes at most as long as an attempt. */
+  async drain(): Promise<void> {
+    await Promise.all(this.#running)
+  }
+
+  async #deliver(job: ClaimedJob): Promise<void> {
+    const { attemptMs, endAttempts, logger } = this.#options
     const startedMs = performance.now()
     try {
-      const { outcome } = await watched(job)
+      const { outcome } = await this.#measuredAttempt(job)
       failpoint('webhook.attempted')
       if (outcome !== undefined)
         await endAttempts({ job, outcome, slow: performance.now() - startedMs > attemptMs * SLOW_SHARE })
@@ -98,7 +100,7 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
   }
 
   /** Runs one attempt, with metrics, and with a span if the request that caused it is traced. */
-  async function watched(job: ClaimedJob): Promise<Attempted> {
+  async #measuredAttempt(job: ClaimedJob): Promise<Attempted> {
     const beganMs = performance.now()
     const span =
       job.traceparent === undefined
@@ -108,7 +110,7 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
             parent: job.traceparent,
             attributes: { 'svc.webhook.attempt': job.attempts + 1 },
           })
-    const attempted = await attempt(job).catch((error: unknown) => {
+    const attempted = await this.#attempt(job).catch((error: unknown) => {
       span?.end(error)
       throw error
     })
@@ -121,17 +123,18 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
     return attempted
   }
 
-  async function attempt(job: ClaimedJob): Promise<Attempted> {
+  async #attempt(job: ClaimedJob): Promise<Attempted> {
+    const { attemptMs, begin } = this.#options
     // An expired message is not delivered (spec 10.4). The error of an earlier attempt says more.
     if (job.expiresAt * MS_PER_SECOND <= Date.now())
       return { outcome: { kind: 'failed', error: job.attempts === 0 ? EXPIRED : null }, result: 'expired' }
-    const secret = openSecret(job)
+    const secret = this.#openSecret(job)
     if (secret === undefined)
       return { outcome: { kind: 'postponed', afterSeconds: POSTPONED_SECONDS, error: SEALED }, result: 'secret' }
     failpoint('webhook.claimed')
     const startedMs = performance.now()
-    const found = await findEndpoint(job).catch((error: unknown) => attemptErrorOf(error, 'resolve'))
-    if (found instanceof Error) return afterFailure(job, found)
+    const found = await this.#findEndpoint(job).catch((error: unknown) => attemptErrorOf(error, 'resolve'))
+    if (found instanceof Error) return this.#afterFailure(job, found)
     const resolvedMs = performance.now() - startedMs
     failpoint('webhook.resolved')
     if (!(await begin(job))) return { outcome: undefined, result: 'void' }
@@ -142,28 +145,30 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
     const answered = await post({ ...found, headers, body: job.body, timeoutMs }).catch((error: unknown) =>
       attemptErrorOf(error, 'answer'),
     )
-    if (answered instanceof Error) return afterFailure(job, answered)
+    if (answered instanceof Error) return this.#afterFailure(job, answered)
     return answered >= 200 && answered < 300
       ? { outcome: { kind: 'delivered' }, result: 'delivered' }
-      : afterFailure(job, refusedWith(answered))
+      : this.#afterFailure(job, refusedWith(answered))
   }
 
-  async function findEndpoint({ url }: ClaimedJob): Promise<{ target: Target; addresses: readonly string[] }> {
+  async #findEndpoint({ url }: ClaimedJob): Promise<{ target: Target; addresses: readonly string[] }> {
+    const { attemptMs, exemptTargets, resolve } = this.#options
     const target = parseWebhookUrl(url, exemptTargets)
     return { target, addresses: await within(attemptMs, findAddresses(target, resolve)) }
   }
 
-  function openSecret(job: ClaimedJob): Buffer | undefined {
+  #openSecret(job: ClaimedJob): Buffer | undefined {
     try {
-      return secrets.open(job, job)
+      return this.#options.secrets.open(job, job)
     } catch (error) {
-      logger.error({ err: error }, 'a webhook secret could not be decrypted')
+      this.#options.logger.error({ err: error }, 'a webhook secret could not be decrypted')
       return undefined
     }
   }
 
-  function afterFailure({ attempts, host }: ClaimedJob, { result, message: error }: AttemptError): Attempted {
-    logFailure({ host, reason: error, attempt: attempts + 1, attempts: backoff.length })
+  #afterFailure({ attempts, host }: ClaimedJob, { result, message: error }: AttemptError): Attempted {
+    const { backoff } = this.#options
+    this.#logFailure({ host, reason: error, attempt: attempts + 1, attempts: backoff.length })
     const afterSeconds = secondsToNext(backoff, attempts + 1, Math.random())
     return {
       outcome: afterSeconds === undefined ? { kind: 'failed', error } : { kind: 'retry', afterSeconds, error },

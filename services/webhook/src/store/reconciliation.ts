@@ -6,27 +6,27 @@ import type { Backoff } from '../domain/schedule.ts'
 import { makeJobs } from './jobs.ts'
 
 /** A page of a round, leased to this process. */
-interface Turn {
+interface Page {
   readonly lease: string
   /** The page starts after this agent. */
   readonly place: string
 }
 
 /** @returns the page that is due; undefined if none is due or another process holds it. */
-export async function beginTurn(sql: Sql, leaseSeconds: number): Promise<Turn | undefined> {
-  const [turn] = await sql<Turn[]>`
+export async function beginPage(sql: Sql, leaseSeconds: number): Promise<Page | undefined> {
+  const [page] = await sql<Page[]>`
     update webhook.reconciliation r
     set lease = gen_random_uuid(), due_at = clock_timestamp() + make_interval(secs => ${leaseSeconds}),
       begun_at = case when r.place = '' then clock_timestamp() else r.begun_at end,
       complete = r.place = '' or r.complete
     where r.due_at <= clock_timestamp()
     returning r.lease, r.place`
-  return turn
+  return page
 }
 
 /** The result of a page. */
-interface TurnEnd {
-  /** The last agent that was examined; '' at the end of the round. */
+interface PageEnd {
+  /** The last agent that was compared; '' at the end of the round. */
   readonly place: string
   /** Whether all endpoints of the page have caught up with their logs. */
   readonly complete: boolean
@@ -34,8 +34,8 @@ interface TurnEnd {
   readonly intervalSeconds: number
 }
 
-/** Records the end of a turn, unless another process has taken the page meanwhile. */
-export async function endTurn(sql: Sql, { lease }: Turn, { place, complete, intervalSeconds }: TurnEnd): Promise<void> {
+/** Records the result of a page, unless another process has taken the page meanwhile. */
+export async function endPage(sql: Sql, { lease }: Page, { place, complete, intervalSeconds }: PageEnd): Promise<void> {
   await sql`
     update webhook.reconciliation r
     set lease = null, place = ${place}, complete = r.complete and ${complete},
@@ -54,21 +54,42 @@ export async function coveredSeconds(sql: Sql): Promise<number> {
   return row?.seconds ?? 0
 }
 
-/** An agent with a webhook, and how far its log is covered. */
+/** Agents with a webhook, in order, and in the same order the cursor up to which the log of each is covered. */
+interface Positions {
+  readonly agentIds: readonly string[]
+  readonly cursors: readonly number[]
+}
+
+/**
+ * Lists agents with a webhook after an agent. They come as two texts, because the driver needs more time for thousands of rows
+ * than the database does.
+ */
+export async function listPositions(sql: Sql, after: string, limit: number): Promise<Positions> {
+  const [row] = await sql<{ agents: string | null; cursors: string | null }[]>`
+    select string_agg(p.agent_id, ' ' order by p.agent_id) as agents,
+      string_agg(p.position::text, ' ' order by p.agent_id) as cursors
+    from (
+      select e.agent_id, greatest(e.after_cursor, e.reconciled) as position from webhook.endpoints e
+      where e.configuration is not null and e.agent_id > ${after} order by e.agent_id limit ${limit}
+    ) p`
+  return { agentIds: row?.agents?.split(' ') ?? [], cursors: row?.cursors?.split(' ').map(Number) ?? [] }
+}
+
+/** Finds the present configurations of agents. Leaves out agents whose webhook was deleted. */
+export async function findConfigurations(sql: Sql, agentIds: readonly string[]): Promise<Map<string, string>> {
+  if (agentIds.length === 0) return new Map()
+  const rows = await sql<{ agentId: string; configuration: string }[]>`
+    select e.agent_id as "agentId", e.configuration from webhook.endpoints e
+    where e.agent_id = any (${[...agentIds]}::text[]) and e.configuration is not null`
+  return new Map(rows.map(({ agentId, configuration }) => [agentId, configuration]))
+}
+
+/** How far the log of an agent with a webhook is covered. */
 export interface Position {
   readonly agentId: string
   readonly configuration: string
-  /** A cursor of the agent's log; -1 if the log was never compared. */
+  /** A cursor of the agent's log. */
   readonly position: number
-}
-
-/** Lists endpoints with a webhook after an agent, in the order of agents. */
-export async function listPositions(sql: Sql, after: string, limit: number): Promise<Position[]> {
-  return sql<Position[]>`
-    select e.agent_id as "agentId", e.configuration,
-      case when e.reconciled is null then -1 else greatest(e.after_cursor, e.reconciled) end as position
-    from webhook.endpoints e
-    where e.configuration is not null and e.agent_id > ${after} order by e.agent_id limit ${limit}`
 }
 
 export interface JobKey {

@@ -1,7 +1,7 @@
 import type { ReplyOf, RequestOf } from '@svc/contracts/define.ts'
-import type { listHeads as listHeadsCall } from '@svc/contracts/messaging.ts'
+import type { listHeads as listHeadsCall, listMoved as listMovedCall } from '@svc/contracts/messaging.ts'
 import type { Deps } from '../../deps.ts'
-import { listHeads as listRows } from '../../store/logs.ts'
+import { listMoved as listMovedRows, listHeads as listRows } from '../../store/logs.ts'
 
 /** The last position of each log. An agent that never received anything has no log, and its head is 0. */
 export async function listHeads(
@@ -9,4 +9,12 @@ export async function listHeads(
   { agent_ids: agentIds }: RequestOf<typeof listHeadsCall>,
 ): Promise<ReplyOf<typeof listHeadsCall>> {
   return { logs: await database.run((sql) => listRows(sql, agentIds)) }
+}
+
+/** The logs whose head is not the one that the caller expects. */
+export async function listMoved(
+  { database }: Pick<Deps, 'database'>,
+  { agent_ids: agentIds, heads }: RequestOf<typeof listMovedCall>,
+): Promise<ReplyOf<typeof listMovedCall>> {
+  return { moved: await database.run((sql) => listMovedRows(sql, agentIds, heads)) }
 }

@@ -1,5 +1,5 @@
 /**
- * Fast lane: the gateway has reserved the cost of the message while identity consumed its nonce (ADR 6, 7). If the standing of
+ * Reserving ahead: the gateway has reserved the cost of the message while identity consumed its nonce (ADR 6, 7). If the standing of
  * the pair is remembered, nothing is read before the append. The append compares that standing with the log, and finds an
  * earlier message with this id by itself. A repeat is not charged again: its timestamp is at most minutes old, so budget still
  * knows the charge of the earlier message.
