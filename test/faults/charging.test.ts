@@ -10,6 +10,7 @@ import type { Agent, HttpAnswer } from '../support/client/agent.ts'
 import { got, outcomeOf, spendingOf } from '../support/client/answers.ts'
 import { idsOf, readList } from '../support/client/pages.ts'
 import { untilAnswered } from '../support/client/retrying.ts'
+import { untilResolved } from '../support/system/books.ts'
 import { withDeathAt } from '../support/system/dying.ts'
 import { type Harness, startHarness } from '../support/system/harness.ts'
 import { type Operator, startOperator } from '../support/system/operator.ts'
@@ -72,11 +73,14 @@ describe('spec 7.4, 11.3; ADR 21: of two messages with one id, the refused one g
     const [open] = await h.agents(1)
     await operator.grant(open.id, 1, `open-${open.id}`)
     await got(untilAnswered(() => open.patch('/v2/me', { inbox_policy: 'open' })))
+    const prepare = () =>
+      Promise.all(CLIENTS.map(async (client) => ({ client, senders: await Promise.all([payer(), payer()]) })))
+    // The senders exist and nothing is left to release before the process is armed, so that only the calls below kill it.
+    let prepared: Awaited<ReturnType<typeof prepare>> | undefined = await prepare()
+    await untilResolved(admin)
     await withDeathAt(h.system, failpoint, name, async () => {
-      // All senders exist before the first call, because that call may kill the process.
-      const clients = await Promise.all(
-        CLIENTS.map(async (client) => ({ client, senders: await Promise.all([payer(), payer()]) })),
-      )
+      const clients = prepared ?? (await prepare())
+      prepared = undefined
       const calls = clients.map(({ client, senders }) => {
         const id = randomBytes(12).toString('base64url')
         const envelopes = senders.map((sender) => sender.envelope(open, BODY, { id }))

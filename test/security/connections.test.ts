@@ -2,43 +2,18 @@
  * One client writes its requests so that they cost a gateway far more work than the client's rate allows. The gateway still
  * answers others.
  */
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
 import { canMeasureCpu } from '../tools/bench/process-cpu.ts'
-import { AUTHORITY, type LoneGateway, startLoneGateway } from './lone-gateway.ts'
+import { type LoneGateway, startLoneGateway } from './lone-gateway.ts'
+import { chunked, chunks, type Neighbours, openConnection, openNeighbours, request } from './raw-connection.ts'
 
 let gateway: LoneGateway
 beforeAll(async () => {
   gateway = await startLoneGateway('{}')
 })
 afterAll(() => gateway?.[Symbol.asyncDispose]())
-
-interface RawConnection {
-  readonly socket: Socket
-  readonly received: () => string
-  /** The statuses of all answers until now, in order. */
-  readonly statuses: string[]
-  /** Settles when the gateway has closed the connection. */
-  readonly closed: Promise<void>
-}
-
-/** @param address of the client. Each address has its own rate. */
-async function openConnection(address: string): Promise<RawConnection> {
-  const socket = connect({ port: gateway.port, host: '127.0.0.1', localAddress: address })
-  let received = ''
-  const statuses: string[] = []
-  let at = 0
-  socket.on('data', (chunk) => {
-    received += chunk.toString('latin1')
-    for (const line of received.slice(at).matchAll(/HTTP\/1\.1 (\d{3}) /g)) statuses.push(line[1] ?? '')
-    at = Math.max(0, received.length - 12)
-  })
-  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
-  await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject))
-  socket.on('error', () => {}) // the gateway resets it
-  return { socket, received: () => received, statuses, closed }
-}
 
 /** Whether a well-behaved client is answered. */
 async function isServed(): Promise<boolean> {
@@ -48,46 +23,13 @@ async function isServed(): Promise<boolean> {
   return true
 }
 
-/** @returns the value of one series of a counter; 0 if it is absent. */
-async function countOf(series: RegExp): Promise<number> {
-  const text = await gateway.metrics()
-  return Number(new RegExp(`^${series.source} (\\d+)$`, 'm').exec(text)?.[1] ?? 0)
-}
-
-const head = (method: string, ...fields: string[]): string =>
-  [`${method} /v2/messages HTTP/1.1`, `Host: ${AUTHORITY}`, ...fields, '', ''].join('\r\n')
-
-const chunks = (count: number, text: string, extension = ''): string =>
-  `${text.length.toString(16)}${extension}\r\n${text}\r\n`.repeat(count)
-const request = (line: string, ...fields: string[]): string =>
-  [`${line} HTTP/1.1`, `Host: ${AUTHORITY}`, ...fields, '', ''].join('\r\n')
-const chunked = (target: string): string =>
-  request(`POST ${target}`, 'Transfer-Encoding: chunked', 'Content-Type: application/json')
 const HEALTH = request('GET /v2/health')
 
 let addresses = 0
-
-/** Two connections of a new address: one that is misused, and one of a neighbour that does nothing unusual. */
-async function openNeighbours() {
+/** Of an address that no other test has. */
+function openNew(): Promise<Neighbours> {
   addresses += 1
-  const address = `127.0.2.${addresses}`
-  const neighbour = await openConnection(address)
-  let asked = 0
-  return {
-    address,
-    misused: await openConnection(address),
-    /** One more request on the connection that the neighbour keeps open. */
-    async isServed(): Promise<boolean> {
-      asked += 1
-      neighbour.socket.write(request('GET /v2/x'))
-      await eventually(() => neighbour.statuses.length === asked || neighbour.socket.closed)
-      return !neighbour.socket.closed
-    },
-    async [Symbol.asyncDispose]() {
-      neighbour.socket.destroy()
-      await neighbour.closed
-    },
-  }
+  return openNeighbours(gateway.port, `127.0.2.${addresses}`)
 }
 
 describe('spec 3.20: neighbours behind one address lose nothing, whatever one of them sends; and it gets its answers', () => {
@@ -118,7 +60,7 @@ describe('spec 3.20: neighbours behind one address lose nothing, whatever one of
       [...Array(20).fill('404'), '404'],
     ],
   ])('%s', async (_, bytes, expected) => {
-    await using neighbours = await openNeighbours()
+    await using neighbours = await openNew()
     const { socket, statuses, closed } = neighbours.misused
     expect(await neighbours.isServed()).toBe(true)
     socket.write(bytes)
@@ -131,10 +73,12 @@ describe('spec 3.20: neighbours behind one address lose nothing, whatever one of
     await closed
   })
 
-  test('many connections with much each: others are answered meanwhile, each is read in its turn, and gets all of its answers', async () => {
-    const before = await countOf(/agentmsg_http_closed_total\{reason="pipelined",component="gateway"\}/)
-    await using neighbours = await openNeighbours()
-    const connections = await Promise.all(Array.from({ length: 20 }, () => openConnection(neighbours.address)))
+  test('many connections with much each: others are answered meanwhile, and each gets all of its answers', async () => {
+    const before = await gateway.measure(/agentmsg_http_closed_total\{reason="pipelined",component="gateway"\}/)
+    await using neighbours = await openNew()
+    const connections = await Promise.all(
+      Array.from({ length: 20 }, () => openConnection(gateway.port, neighbours.address)),
+    )
     connections.forEach(({ socket }, at) => {
       socket.write(
         at % 2 === 0 ? request('GET /v2/x').repeat(100) : `${chunked('/v2/x')}${chunks(5_000, 'x')}0\r\n\r\n`,
@@ -143,13 +87,15 @@ describe('spec 3.20: neighbours behind one address lose nothing, whatever one of
     expect(await isServed()).toBe(true)
     const isDone = (): boolean => connections.every(({ statuses }, at) => statuses.length === (at % 2 === 0 ? 100 : 1))
     while (!isDone()) expect(await neighbours.isServed()).toBe(true)
-    expect(await countOf(/agentmsg_http_closed_total\{reason="pipelined",component="gateway"\}/)).toBe(before)
+    expect(await gateway.measure(/agentmsg_http_closed_total\{reason="pipelined",component="gateway"\}/)).toBe(before)
     for (const { socket } of connections) socket.destroy()
   })
 })
 
-test('too many waiting requests: the connections that hold most are closed, and no others', async () => {
-  const [small, ...large] = await Promise.all(Array.from({ length: 13 }, () => openConnection('127.0.3.1')))
+test('too many waiting requests: the connections that have most of them are closed, and no others', async () => {
+  const [small, ...large] = await Promise.all(
+    Array.from({ length: 13 }, () => openConnection(gateway.port, '127.0.3.1')),
+  )
   small?.socket.write(request('GET /v2/x').repeat(100))
   for (const { socket } of large) socket.write('GET / HTTP/1.1\r\n\r\n'.repeat(3_000))
   await Promise.race(large.map(({ closed }) => closed))
@@ -163,19 +109,19 @@ describe('many headers', () => {
     [127, 400],
     [900, 400],
   ])('%d beside Host: %d', async (count, status) => {
-    const { socket, received } = await openConnection('127.0.4.1')
-    socket.write(head('POST', ...Array.from({ length: count }, (_, at) => `h${at}: v`)))
+    const { socket, received } = await openConnection(gateway.port, '127.0.4.1')
+    socket.write(request('POST /v2/messages', ...Array.from({ length: count }, (_, at) => `h${at}: v`)))
     await eventually(() => received().includes('\r\n\r\n'))
     expect(received().slice(0, 12)).toBe(`HTTP/1.1 ${status}`)
     socket.destroy()
   })
 
   test.runIf(canMeasureCpu)('an endless head keeps only few headers in memory', { timeout: 120_000 }, async () => {
-    const unfinished = head('GET', ...Array.from({ length: 900 }, (_, at) => `h${at}: v`)).slice(0, -2)
+    const unfinished = request('GET /v2/messages', ...Array.from({ length: 900 }, (_, at) => `h${at}: v`)).slice(0, -2)
     const sockets: Socket[] = []
     const open = async (count: number): Promise<number> => {
       for (let at = 0; at < count; at += 1) {
-        const { socket } = await openConnection(`127.0.5.${(sockets.length % 200) + 1}`)
+        const { socket } = await openConnection(gateway.port, `127.0.5.${(sockets.length % 200) + 1}`)
         socket.write(unfinished)
         sockets.push(socket)
       }

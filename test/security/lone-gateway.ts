@@ -22,12 +22,15 @@ export interface LoneGateway extends AsyncDisposable {
   readonly key: KeyPair
   /** The resident memory of the process. */
   residentBytes(): number
-  /** Its own metrics, in the format of Prometheus. */
-  metrics(): Promise<string>
+  /** The value of one series of its metrics; 0 if it is absent. */
+  measure(series: RegExp): Promise<number>
 }
 
-/** @param inbox the JSON answer to every read of an inbox. */
-export async function startLoneGateway(inbox: string): Promise<LoneGateway> {
+/**
+ * @param inbox the JSON answer to every read of an inbox.
+ * @param changes of its environment.
+ */
+export async function startLoneGateway(inbox: string, changes: NodeJS.ProcessEnv = {}): Promise<LoneGateway> {
   await using stack = new AsyncDisposableStack()
   const key = createKeyPair()
   const agent = {
@@ -58,6 +61,7 @@ export async function startLoneGateway(inbox: string): Promise<LoneGateway> {
     SVC_AUTHORITY: AUTHORITY,
     SVC_HTTP_PORT: String(port),
     SVC_METRICS_PORT: String(metricsPort),
+    ...changes,
   }
   const gateway = stack.adopt(
     startTestProcess({ service: 'gateway', run, env }),
@@ -69,7 +73,10 @@ export async function startLoneGateway(inbox: string): Promise<LoneGateway> {
     port,
     key,
     residentBytes: () => residentBytes(gateway.pid ?? 0),
-    metrics: async () => (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text(),
+    async measure(series) {
+      const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
+      return Number(new RegExp(`^${series.source} (\\d+)$`, 'm').exec(text)?.[1] ?? 0)
+    },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   }
 }

@@ -1,4 +1,5 @@
 /** Clients that request a lot and read nothing. The gateway has default limits and the memory limit of its manifest. */
+import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { signRequest } from '@svc/svc1/sign.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -25,14 +26,14 @@ function pageRequest(): string {
   return `GET /v2/inbox HTTP/1.1\r\nHost: ${AUTHORITY}\r\n${lines.join('')}\r\n`
 }
 
-/** Requests pages on one connection and never reads the answers. */
-function ask(address: string): Promise<Socket> {
+/** Requests pages on one connection and does not read the answers. */
+function ask(address: string, pages: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port: gateway.port, host: '127.0.0.1', localAddress: address }).pause()
     socket.once('error', reject)
     socket.once('connect', () => {
       socket.off('error', reject).on('error', () => {}) // the gateway resets it
-      socket.write(Array.from({ length: PAGES }, pageRequest).join(''), () => resolve(socket))
+      socket.write(Array.from({ length: pages }, pageRequest).join(''), () => resolve(socket))
     })
   })
 }
@@ -53,11 +54,33 @@ test.runIf(canMeasureCpu)(
     let most = 0
     try {
       for (let address = 1; address <= ADDRESSES; address += 1) {
-        sockets.push(await ask(`127.0.1.${address}`))
+        sockets.push(await ask(`127.0.1.${address}`, PAGES))
         expect(await getDocument()).toBe('whole')
         most = Math.max(most, gateway.residentBytes())
       }
       expect(most).toBeGreaterThan(0)
+      expect(most).toBeLessThan(memoryLimit())
+    } finally {
+      for (const socket of sockets) socket.destroy()
+    }
+  },
+)
+
+test.runIf(canMeasureCpu)(
+  '700 pages at once would not fit into memory either, for clients that read them: few are made at a time',
+  async () => {
+    const clients = Array.from({ length: 700 }, (_, at) => ask(`127.0.1.${(at % ADDRESSES) + 1}`, 1))
+    const sockets = await Promise.all(clients)
+    let most = 0
+    try {
+      let isDone = false
+      void Promise.all(sockets.map((socket) => once(socket.resume(), 'data'))).then(() => {
+        isDone = true
+      })
+      await eventually(() => {
+        most = Math.max(most, gateway.residentBytes())
+        return isDone
+      })
       expect(most).toBeLessThan(memoryLimit())
     } finally {
       for (const socket of sockets) socket.destroy()

@@ -38,7 +38,7 @@ export interface GatewayConfig extends AnnouncedConfig, NatsConfig {
   drainSeconds: number
   /** Maximum number of requests in progress (load.ts). */
   maxRequests: number
-  /** Maximum for one client address. Connections of trusted proxies do not count (connection-limits.ts). */
+  /** Maximum for one client address. Connections of trusted proxies do not count. */
   maxConnectionsPerClient: number
   /** Challenges and registrations together, per client address. They count against `rate` as well. */
   registrationRate: Rate

@@ -1,12 +1,12 @@
+import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { newTraceparent, requestIdOf } from '@svc/telemetry/trace.ts'
 import { inRootSpan } from '@svc/telemetry/tracing.ts'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import type { Operation } from './api/operation.ts'
-import { createAnswerWriter } from './http/answer-writer.ts'
-import { MAX_CONNECTIONS } from './http/connections/connection-limits.ts'
+import { kindOf, type Operation } from './api/operation.ts'
+import { AnswerWriter } from './http/answer-writer.ts'
 import { type ConnectionGuards, createHttpServer } from './http/connections/connections.ts'
 import { SERVER_LIMITS, type ServerLimits } from './http/connections/server-limits.ts'
 import { createCors, PREFLIGHT_HEADERS } from './http/cors.ts'
@@ -62,7 +62,7 @@ export function createHttpApp({
     clientErrorHandler: () => {}, // connections.ts handles client errors
     frameworkErrors: (_error, request, reply) => {
       // A path that cannot be decoded matches no route.
-      run(NOT_FOUND, request as FastifyRequest, reply as FastifyReply)
+      runner.runRequest(NOT_FOUND, request as FastifyRequest, reply as FastifyReply)
     },
     routerOptions: {
       maxParamLength: limits.maxHeaderSize,
@@ -71,65 +71,86 @@ export function createHttpApp({
   })
   for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true })
   const cors = createCors(corsOrigins)
-  const { send, sendError } = createAnswerWriter({ load, outflow, clients: guards.clients, cors, logger, isDraining })
+  const writer = new AnswerWriter({ load, outflow, clients: guards.clients, cors, logger, isDraining })
+  const runner = new RequestRunner(pipeline, writer, logger)
   for (const operation of operations) {
     app.route({
       method: operation.method,
       url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
-      handler: (request, reply) => run(operation, request, reply),
+      handler: (request, reply) => runner.runRequest(operation, request, reply),
     })
   }
-  app.setNotFoundHandler((request, reply) => run(cors.isPreflight(request.raw) ? PREFLIGHT : NOT_FOUND, request, reply))
-  app.setErrorHandler((error, request, reply) => sendError(error, NOT_FOUND, request, reply))
-  let underWay = 0
-  let connections = 0
-  app.server.on('connection', (socket: Socket) => {
-    connections += 1
-    socket.once('close', () => {
-      connections -= 1
-    })
-  })
+  app.setNotFoundHandler((request, reply) =>
+    runner.runRequest(cors.isPreflight(request.raw) ? PREFLIGHT : NOT_FOUND, request, reply),
+  )
+  app.setErrorHandler((error, request, reply) => writer.sendError(error, { kind: 'read', request, reply }))
   const levels = [
-    httpUnderWay.read(() => [[{}, underWay]]),
-    httpConnections.read(() => [[{}, connections]]),
-    httpMaxConnections.read(() => [[{}, MAX_CONNECTIONS]]),
+    httpUnderWay.read(() => [[{}, runner.underWay]]),
+    ...measureConnections(app.server, limits.maxConnections),
   ]
   app.addHook('onClose', async () => {
     for (const level of levels) level[Symbol.dispose]()
   })
   return app
+}
 
-  function run(operation: Operation, request: FastifyRequest, reply: FastifyReply): void {
+function measureConnections(server: Server, maxConnections: number): Disposable[] {
+  let connections = 0
+  server.on('connection', (socket: Socket) => {
+    connections += 1
+    socket.once('close', () => {
+      connections -= 1
+    })
+  })
+  return [httpConnections.read(() => [[{}, connections]]), httpMaxConnections.read(() => [[{}, maxConnections]])]
+}
+
+/** Passes requests through the pipeline, writes their answers, and measures both. */
+class RequestRunner {
+  readonly #pipeline: Pipeline
+  readonly #writer: AnswerWriter
+  readonly #logger: Logger
+  /** Requests without an answer yet. */
+  underWay = 0
+
+  constructor(pipeline: Pipeline, writer: AnswerWriter, logger: Logger) {
+    this.#pipeline = pipeline
+    this.#writer = writer
+    this.#logger = logger
+  }
+
+  runRequest(operation: Operation, request: FastifyRequest, reply: FastifyReply): void {
     const params = request.params as Record<string, string>
+    const answering = { kind: kindOf(operation, request.headers), request, reply }
     const beganMs = performance.now()
-    underWay += 1
+    this.underWay += 1
     const attributes = { 'http.request.method': operation.method, 'http.route': operation.path }
     inRootSpan(operation.id, request.id, attributes, (traceparent) =>
-      pipeline({ raw: request.raw, traceparent, operation, params }),
+      this.#pipeline({ raw: request.raw, traceparent, operation, params }),
     )
       .then(
         (answer) => {
-          send(answer, operation, request, reply)
-          answered(operation, beganMs, reply.raw.statusCode, 'ok')
+          this.#writer.sendAnswer(answer, answering)
+          countAnswer(operation, beganMs, reply.raw.statusCode, 'ok')
         },
         (error: unknown) => {
-          const { status, code } = sendError(error, operation, request, reply)
-          answered(operation, beganMs, status, code)
+          const { status, code } = this.#writer.sendError(error, answering)
+          countAnswer(operation, beganMs, status, code)
         },
       )
       .catch((error: unknown) => {
-        logger.error({ err: error, request_id: requestIdOf(request.id) }, 'an answer could not be written')
+        this.#logger.error({ err: error, request_id: requestIdOf(request.id) }, 'an answer could not be written')
         request.raw.destroy()
       })
       .finally(() => {
-        underWay -= 1
+        this.underWay -= 1
       })
   }
+}
 
-  function answered({ id }: Operation, beganMs: number, status: number, code: string): void {
-    httpRequests.add({ operation: id, status: String(status), code })
-    httpSeconds.observe({ operation: id }, (performance.now() - beganMs) / 1_000)
-  }
+function countAnswer({ id }: Operation, beganMs: number, status: number, code: string): void {
+  httpRequests.add({ operation: id, status: String(status), code })
+  httpSeconds.observe({ operation: id }, (performance.now() - beganMs) / 1_000)
 }
 
 /** An operation without a path of its own. It checks no part of the request, so no other error can come first. */

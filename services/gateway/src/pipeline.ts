@@ -2,18 +2,17 @@ import type { IncomingMessage } from 'node:http'
 import type { CallContext } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Bus } from '@svc/nats/bus.ts'
-import type { Operation, RawInput, Work } from './api/operation.ts'
+import { kindOf, type Operation, type RawInput, type Work } from './api/operation.ts'
 import { admit } from './auth/checks.ts'
 import { createStrangers } from './auth/strangers.ts'
 import { type VerifyDeps, verifySigner } from './auth/verify-signer.ts'
 import type { Answer } from './http/answer.ts'
 import { type Bodies, isLarge, type RequestBody } from './http/body.ts'
 import type { Clients } from './http/connections/client.ts'
-import { MAX_HEADERS } from './http/connections/connections.ts'
+import { MAX_HEADERS } from './http/connections/server-limits.ts'
 import { isRepeated } from './http/headers.ts'
 import { BulkTurns, LARGE_BODIES } from './http/load/bulk-turns.ts'
-import { kindOf, type Load, type Slot } from './http/load/load.ts'
-import type { RequestTurns } from './http/load/request-turns.ts'
+import type { Load, Slot } from './http/load/load.ts'
 import type { RateLimiter } from './rates/rate-limit.ts'
 
 interface PipelineDeps extends VerifyDeps {
@@ -23,7 +22,6 @@ interface PipelineDeps extends VerifyDeps {
   /** Counts challenges and registrations, in addition to `limiter`. */
   readonly registrationLimiter: RateLimiter
   readonly load: Load
-  readonly turns: RequestTurns
   readonly bodies: Bodies
   readonly clients: Clients
 }
@@ -87,28 +85,26 @@ class RequestPipeline {
 
   /** Load is checked twice, because a body may take seconds to arrive (503). A request holds a slot only from then on. */
   async answerRequest(incoming: Incoming): Promise<Answer> {
-    const { clients, load, turns, bodies } = this.#deps
+    const { clients, load, bodies } = this.#deps
     const { raw, operation } = incoming
     const client = clients.ofRequest(raw)
     const isUnsigned = this.#strangers.isUnsigned(raw, operation, client)
     const slot: Slot = { kind: kindOf(operation, raw.headers), client, isUnsigned }
-    // Most requests need not wait, neither for their turn nor for another gateway, and do not leave this turn of the event loop.
-    const turn = turns.wait(slot)
-    const waitedMs = turn === undefined ? 0 : await turn
+    // Most requests need not wait for another gateway, and do not leave this turn of the event loop.
     const retryAfterSeconds = takeFromRates(this.#deps, client, operation)
     checkRate(typeof retryAfterSeconds === 'number' ? retryAfterSeconds : await retryAfterSeconds)
     checkHead(raw)
-    load.check(slot, waitedMs)
+    load.checkRoom(slot)
     const body = await bodies.read(raw)
     checkConnected(raw)
-    load.begin(slot)
+    load.beginRequest(slot)
     try {
       return await this.#answerBody(incoming, body, { client, isUnsigned })
     } catch (error) {
       this.#strangers.note(error, raw, client)
       throw error
     } finally {
-      load.end(slot)
+      load.endRequest(slot)
     }
   }
 

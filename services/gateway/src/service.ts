@@ -4,14 +4,18 @@
  * stale, and request rates. All gateways count the rates together, and none keeps them for long.
  * Limit: CPU. HTTP takes one core per process, and signatures take up to half of another core.
  */
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '@svc/config/env-reader.ts'
+import type { Bus } from '@svc/nats/bus.ts'
 import { createChannel } from '@svc/nats/channel.ts'
+import type { Nats } from '@svc/nats/connect.ts'
 import type { RunningService } from '@svc/service/run-service.ts'
 import { startProcess } from '@svc/service/start-process.ts'
 import { assertVerifier } from '@svc/svc1/node/assert-verifier.ts'
 import { logEngine } from '@svc/svc1/node/engine.ts'
-import { createLogger } from '@svc/telemetry/logger.ts'
+import { createLogger, type Logger } from '@svc/telemetry/logger.ts'
 import type { FastifyInstance } from 'fastify'
 import { announceGateway } from './announce.ts'
 import { createManifest } from './api/manifest.ts'
@@ -21,15 +25,10 @@ import { createDirectory } from './auth/directory.ts'
 import { createVerifier } from './auth/verifier.ts'
 import type { GatewayConfig } from './config.ts'
 import { Bodies } from './http/body.ts'
-import { type Listening, listen } from './http/connections/acceptors.ts'
 import { createClients } from './http/connections/client.ts'
-import { createConnectionRoom } from './http/connections/connection-limits.ts'
-import { createReading } from './http/connections/reading.ts'
-import { createLoad } from './http/load/load.ts'
+import { Load } from './http/load/load.ts'
 import { Outflow } from './http/load/outflow.ts'
-import { createRequestTurns } from './http/load/request-turns.ts'
-import { createTurn } from './http/load/turn.ts'
-import { createStreams } from './http/streams.ts'
+import { createStreams, type Streams } from './http/streams.ts'
 import { createHttpApp } from './http-app.ts'
 import { createPipeline } from './pipeline.ts'
 import { startGateways } from './rates/gateways.ts'
@@ -64,6 +63,8 @@ interface RunningGateway extends RunningService {
  */
 const DRAIN_LIMIT_MS = 8_000
 const IDLE_SWEEP_MS = 100
+/** Connections that the kernel queues until this process accepts them. Clients beyond that retry after 1 s, then 2 s, then 4 s. */
+const BACKLOG = 4_096
 
 export async function startGateway(
   config: GatewayConfig,
@@ -78,68 +79,13 @@ export async function startGateway(
     config,
     logger,
     async start({ nats, bus, stack }) {
-      const gateways = stack.use(await startGateways(createChannel(nats), logger))
-      const directory = createDirectory(bus)
-      const verifier = stack.use(createVerifier({ logger }))
-      const participants = createParticipants({ directory, authority: config.authority })
-      const streams = createStreams({ bus, logger })
-
-      const clients = createClients(config.trustedProxies, logger)
-      const { maxRequests, maxConnectionsPerClient } = config
-      const load = createLoad({ logger, maxRequests })
-      const turn = createTurn()
-      const room = createConnectionRoom({ clients, maxConnectionsPerClient })
-      const reading = createReading({ clients, room, turn })
-      const bodies = new Bodies({ load, reading })
-      const limiter = new RateLimiter({ limit: 'requests', rate: config.rate, gateways })
-
-      const described = createOperations({
-        bus,
-        directory,
-        participants,
-        streams,
-        manifest: createManifest(config),
-        isReady: () => !draining,
-      })
-      const openApi = openApiRoute(describeApi(described))
-
-      const app = createHttpApp({
-        operations: [
-          ...described,
-          openApi,
-          ...docsRoutes(),
-          ...(config.console === undefined ? [] : consoleRoutes(config.console)),
-        ],
-        pipeline: createPipeline({
-          bus,
-          directory,
-          verifier,
-          authority: config.authority,
-          limiter,
-          registrationLimiter: new RateLimiter({ limit: 'registrations', rate: config.registrationRate, gateways }),
-          clients,
-          load,
-          turns: createRequestTurns(turn),
-          bodies,
-        }),
-        clients,
-        room,
-        reading,
-        bodies,
-        count: (client) => limiter.takeRequest(client),
-        load,
-        outflow: stack.use(new Outflow({ maxRequests, onProgress: room.touch })),
-        corsOrigins: config.corsOrigins,
-        logger,
-        isDraining: () => draining,
-      })
-      let listening: Listening | undefined
-      stack.defer(() => closeApp(app, () => listening?.close()))
+      const { app, streams } = await createApp({ nats, bus, stack, config, logger, isDraining: () => draining })
+      stack.defer(() => closeApp(app))
       stack.use(streams)
       const serving = await announceGateway({ nats, server: app.server, logger, isReady: () => !draining })
       stack.defer(() => serving.drain())
-      listening = await listenFor(app, config)
-      port = listening.port
+      await listenFor(app, config)
+      port = (app.server.address() as AddressInfo).port
       return {
         live: () => [],
         // Each gateway is ready by itself. If all gateways became unready because a service is down, clients would get no
@@ -156,6 +102,64 @@ export async function startGateway(
     },
   })
   return { ...running, port }
+}
+
+interface AppDeps {
+  readonly nats: Nats
+  readonly bus: Bus
+  readonly stack: AsyncDisposableStack
+  readonly config: GatewayConfig
+  readonly logger: Logger
+  readonly isDraining: () => boolean
+}
+
+/** Connects the rooms of the gateway. What must end with the process is in the stack; the app and the streams end before it. */
+async function createApp(deps: AppDeps): Promise<{ app: FastifyInstance; streams: Streams }> {
+  const { nats, bus, stack, config, logger, isDraining } = deps
+  const { authority, maxRequests, maxConnectionsPerClient, corsOrigins } = config
+  const gateways = stack.use(await startGateways(createChannel(nats), logger))
+  const directory = createDirectory(bus)
+  const streams = createStreams({ bus, logger })
+  const clients = createClients(config.trustedProxies, logger)
+  const load = new Load({ logger, maxRequests })
+  const bodies = new Bodies(load)
+  const limiter = new RateLimiter({ limit: 'requests', rate: config.rate, gateways })
+  const registrationLimiter = new RateLimiter({ limit: 'registrations', rate: config.registrationRate, gateways })
+  const verifier = stack.use(createVerifier({ logger }))
+
+  const described = createOperations({
+    bus,
+    directory,
+    participants: createParticipants({ directory, authority }),
+    streams,
+    manifest: createManifest(config),
+    isReady: () => !isDraining(),
+  })
+  const documents = [openApiRoute(describeApi(described)), ...docsRoutes()]
+  const app = createHttpApp({
+    operations: [...described, ...documents, ...(config.console === undefined ? [] : consoleRoutes(config.console))],
+    pipeline: createPipeline({
+      bus,
+      directory,
+      verifier,
+      authority,
+      limiter,
+      registrationLimiter,
+      clients,
+      load,
+      bodies,
+    }),
+    clients,
+    bodies,
+    maxConnectionsPerClient,
+    count: (client) => limiter.takeRequest(client),
+    load,
+    outflow: stack.use(new Outflow({ maxRequests })),
+    corsOrigins,
+    logger,
+    isDraining,
+  })
+  return { app, streams }
 }
 
 /** Every operation of the API, and the manifest. The routes and the OpenAPI description are both built from this list. */
@@ -179,10 +183,11 @@ export function createOperations(deps: ManifestDeps & HealthDeps & ContactDeps &
   ]
 }
 
-async function listenFor(app: FastifyInstance, { httpHost, httpPort }: GatewayConfig): Promise<Listening> {
+async function listenFor(app: FastifyInstance, { httpHost, httpPort }: GatewayConfig): Promise<void> {
   await app.ready()
   try {
-    return await listen(app.server, { host: httpHost, port: httpPort })
+    app.server.listen({ host: httpHost, port: httpPort, backlog: BACKLOG })
+    await once(app.server, 'listening')
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EADDRINUSE')
@@ -192,10 +197,10 @@ async function listenFor(app: FastifyInstance, { httpHost, httpPort }: GatewayCo
 }
 
 /** Stops listening at once, finishes what was begun, and closes each connection after its last answer. */
-async function closeApp(app: FastifyInstance, stopListening: () => Promise<void> | undefined): Promise<void> {
+async function closeApp(app: FastifyInstance): Promise<void> {
   const sweep = setInterval(() => app.server.closeIdleConnections(), IDLE_SWEEP_MS)
   const limit = setTimeout(() => app.server.closeAllConnections(), DRAIN_LIMIT_MS)
-  await stopListening()
+  await new Promise((resolve) => app.server.close(resolve))
   await app.close()
   clearInterval(sweep)
   clearTimeout(limit)

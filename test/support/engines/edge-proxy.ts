@@ -18,12 +18,16 @@ export interface EdgeProxy extends AsyncDisposable {
   readonly ca: string
 }
 
+/** Texts of a configuration, and what replaces them. */
+type Changes = readonly (readonly [from: string | RegExp, to: string])[]
+
 interface Place {
   readonly folder: string
   readonly port: number
   readonly tlsPort: number
   /** Ports of two gateways. */
   readonly gateways: readonly [number, number]
+  readonly changes: Changes
 }
 
 interface Edge {
@@ -62,10 +66,14 @@ export function whyNot(name: EdgeName): string | undefined {
   return existsSync(program) ? undefined : `${program} is not installed (apt-get install ${program.split('/').at(-1)})`
 }
 
-/** @param gateways ports on 127.0.0.1, of one gateway or two. */
+/**
+ * @param gateways ports on 127.0.0.1, of one gateway or two.
+ * @param changes lower limits, for example, so that a test reaches them.
+ */
 export async function startEdge(
   name: EdgeName,
   [first, second = first]: readonly [number, number?],
+  changes: Changes = [],
 ): Promise<EdgeProxy> {
   const { program, hasTls, prepare } = EDGES[name]
   const folder = mkdtempSync(join(tmpdir(), 'svc-edge-'))
@@ -79,7 +87,7 @@ export async function startEdge(
   const child = startChild({
     name: 'edge',
     command: program,
-    args: prepare({ folder, port, tlsPort: port + 1, gateways: [first, second] }),
+    args: prepare({ folder, port, tlsPort: port + 1, gateways: [first, second], changes }),
     env: { HOME: folder },
     onLine: (line) => output.push(line),
   })
@@ -113,7 +121,7 @@ function accepts(port: number): Promise<boolean> {
 }
 
 /** Reads a file of deploy. @throws Error if a text to replace is not in it, so that the test runs what is shipped. */
-function adapt(file: string, changes: readonly (readonly [from: string | RegExp, to: string])[]): string {
+function adapt(file: string, changes: Changes): string {
   return changes.reduce(
     (text, [from, to]) => {
       const changed = text.replaceAll(from, () => to)
@@ -124,7 +132,7 @@ function adapt(file: string, changes: readonly (readonly [from: string | RegExp,
   )
 }
 
-function nginx({ folder, port, tlsPort, gateways }: Place, file: string): string[] {
+function nginx({ folder, port, tlsPort, gateways, changes }: Place, file: string): string[] {
   const plain = `listen 127.0.0.1:${port};`
   const listen = file.endsWith('proxy/nginx.conf')
     ? ([['listen 8080;', plain]] as const)
@@ -134,6 +142,7 @@ function nginx({ folder, port, tlsPort, gateways }: Place, file: string): string
       ] as const)
   const isCompose = file.startsWith('compose/')
   const config = adapt(file, [
+    ...changes,
     ...(isCompose ? ([['/tmp/', `${folder}/`]] as const) : []),
     ...listen,
     // Tests let gateways fail on purpose, more often than nginx would forgive.
@@ -151,8 +160,9 @@ function nginx({ folder, port, tlsPort, gateways }: Place, file: string): string
   return ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', 'stderr', '-g', settings]
 }
 
-function haproxy({ folder, port, tlsPort, gateways }: Place): string[] {
+function haproxy({ folder, port, tlsPort, gateways, changes }: Place): string[] {
   const config = adapt('edge/haproxy.cfg', [
+    ...changes,
     ['bind :443', `bind 127.0.0.1:${port}\n  bind 127.0.0.1:${tlsPort}`],
     ['/etc/haproxy/agents.example.org.pem', join(folder, 'both.pem')],
     ['127.0.0.1:8081', `127.0.0.1:${gateways[0]}`],
@@ -162,9 +172,10 @@ function haproxy({ folder, port, tlsPort, gateways }: Place): string[] {
   return ['-db', '-f', join(folder, 'haproxy.cfg')]
 }
 
-function caddy({ folder, port, tlsPort, gateways }: Place): string[] {
+function caddy({ folder, port, tlsPort, gateways, changes }: Place): string[] {
   const tls = `tls ${join(folder, 'fullchain.pem')} ${join(folder, 'privkey.pem')}`
   const config = adapt('edge/Caddyfile', [
+    ...changes,
     ['agents.example.org {', `https://:${tlsPort} {\n\tbind 127.0.0.1\n\t${tls}`],
     ['admin off', 'admin off\n\tauto_https off'],
     ['127.0.0.1:8081', `127.0.0.1:${gateways[0]}`],

@@ -6,6 +6,7 @@ import { type ErrorCode, ServiceError } from '@svc/contracts/errors.ts'
 import type { JsonOutline, ParsedJson } from '@svc/envelope/i-json.ts'
 import type { Answer, DocumentAnswer, TextAnswer } from '../http/answer.ts'
 import { parseJsonBody, type RequestBody, refuseBody } from '../http/body.ts'
+import type { RequestKind } from '../http/load/load.ts'
 import { type QueryOf, type QueryRules, readHeaders, readQuery } from '../http/query.ts'
 import { faultText } from './body-faults.ts'
 import type { Tag } from './tags.ts'
@@ -224,6 +225,13 @@ export function bodyOf<S extends TObject>(schema: S, examples: BodyDocs['example
       throw new ServiceError('invalid_request', { detail: faultText(compiled.Errors(value).First(), schema) })
     },
   }
+}
+
+/** The kind of a request to the operation. A signed health check counts as a read, because it costs a verification and a nonce. */
+export function kindOf({ id, method, isDocument }: Operation, { authorization }: IncomingHttpHeaders): RequestKind {
+  if (id === 'getHealth' && authorization === undefined) return 'probe'
+  if (isDocument) return 'document'
+  return method === 'GET' ? 'read' : 'write'
 }
 
 function readBodyBy<B>(rule: BodyRule<B> | undefined, body: RequestBody): B | undefined {

@@ -46,101 +46,108 @@ const RESTART_MS = 10_000
 
 const THREAD = new URL('./verify-thread.ts', import.meta.url)
 
-export function createVerifier({
-  logger,
-  processors = availableParallelism(),
-  thread = THREAD,
-  firstTicket,
-  restartMs = RESTART_MS,
-}: VerifierOptions): Verifier {
-  if (processors < 2) return { verify: verifyHere, [Symbol.asyncDispose]: async () => {} }
-  const memory = createRingMemory(firstTicket)
-  const ring = new VerifyRing(memory)
-  let worker: Worker | undefined
-  let restart: NodeJS.Timeout | undefined
-  let waiting: Waiting[] = []
+export function createVerifier(options: VerifierOptions): Verifier {
+  const processors = options.processors ?? availableParallelism()
+  return processors < 2 ? { verify: verifyHere, [Symbol.asyncDispose]: async () => {} } : new SharedVerifier(options)
+}
 
-  return {
-    verify(signature, text, key) {
-      const ticket = ring.put(key.bytes, signature, text)
-      if (ticket === undefined) return verifyHere(signature, text, key)
-      if (worker === undefined && restart === undefined && ring.waiting > 1) worker = startThread()
-      return new Promise((resolve, reject) => {
-        if (waiting.length === 0) setImmediate(endTurn)
-        waiting.push({ ticket, signature, text, key, resolve, reject, turns: 0 })
-      })
-    },
-    async [Symbol.asyncDispose]() {
-      await worker?.terminate()
-      clearTimeout(restart)
-    },
+/** Shares the work with a second thread. */
+class SharedVerifier implements Verifier {
+  readonly #logger: Logger
+  readonly #thread: URL
+  readonly #restartMs: number
+  readonly #memory: ReturnType<typeof createRingMemory>
+  readonly #ring: VerifyRing
+  #worker: Worker | undefined
+  #restart: NodeJS.Timeout | undefined
+  #waiting: Waiting[] = []
+
+  constructor({ logger, thread = THREAD, firstTicket, restartMs = RESTART_MS }: VerifierOptions) {
+    this.#logger = logger
+    this.#thread = thread
+    this.#restartMs = restartMs
+    this.#memory = createRingMemory(firstTicket)
+    this.#ring = new VerifyRing(this.#memory)
+  }
+
+  verify(signature: Uint8Array, text: string, key: VerifyKey): boolean | Promise<boolean> {
+    const ticket = this.#ring.put(key.bytes, signature, text)
+    if (ticket === undefined) return verifyHere(signature, text, key)
+    if (this.#worker === undefined && this.#restart === undefined && this.#ring.waiting > 1) this.#startThread()
+    return new Promise((resolve, reject) => {
+      if (this.#waiting.length === 0) setImmediate(() => this.#endTurn())
+      this.#waiting.push({ ticket, signature, text, key, resolve, reject, turns: 0 })
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#worker?.terminate()
+    clearTimeout(this.#restart)
   }
 
   /**
    * Called for the first burst and not at startup: an idle gateway does not need the thread, and starts faster without it.
    * If the thread ends, the first burst after `restartMs` starts another.
    */
-  function startThread(): Worker | undefined {
+  #startThread(): void {
     try {
-      const started = new Worker(thread, { workerData: memory, resourceLimits: THREAD_LIMITS })
-      started.unref()
-      started.on('error', report)
-      started.on('exit', startLater)
-      return started
+      this.#worker = new Worker(this.#thread, { workerData: this.#memory, resourceLimits: THREAD_LIMITS })
+      this.#worker.unref()
+      this.#worker.on('error', (error) => this.#logEnd(error))
+      this.#worker.on('exit', () => this.#startLater())
     } catch (error) {
       // The system has no threads left.
-      report(error)
-      startLater()
-      return undefined
+      this.#logEnd(error)
+      this.#startLater()
     }
   }
 
-  function report(error: unknown): void {
-    logger.error(
-      { err: error, restartMs },
+  #logEnd(error: unknown): void {
+    this.#logger.error(
+      { err: error, restartMs: this.#restartMs },
       'the thread that verifies signatures ended: until another one starts, the event loop verifies all signatures',
     )
   }
 
-  function startLater(): void {
-    restart = setTimeout(() => {
-      worker = undefined
-      restart = undefined
-    }, restartMs).unref()
+  #startLater(): void {
+    this.#restart = setTimeout(() => {
+      this.#worker = undefined
+      this.#restart = undefined
+    }, this.#restartMs).unref()
   }
 
   /** Verifies the signatures that the thread has not taken, and resolves those that have a verdict. */
-  function endTurn(): void {
-    const byTicket = new Map(waiting.map((each) => [each.ticket, each]))
-    for (let ticket = ring.take(); ticket !== undefined; ticket = ring.take()) {
+  #endTurn(): void {
+    const byTicket = new Map(this.#waiting.map((each) => [each.ticket, each]))
+    for (let ticket = this.#ring.take(); ticket !== undefined; ticket = this.#ring.take()) {
       const own = byTicket.get(ticket)
-      if (own !== undefined) settle(own)
+      if (own !== undefined) this.#settle(own)
     }
     const left: Waiting[] = []
-    for (const each of waiting) {
-      let isValid = ring.collect(each.ticket)
+    for (const each of this.#waiting) {
+      let isValid = this.#ring.collect(each.ticket)
       // The thread has taken this one but has not finished it within a turn. Verify it here too rather than wait.
       if (isValid === undefined && each.turns > 0) {
-        settle(each)
-        isValid = ring.collect(each.ticket)
+        this.#settle(each)
+        isValid = this.#ring.collect(each.ticket)
       }
       each.turns += 1
       if (isValid === undefined) left.push(each)
       else each.resolve(isValid)
     }
-    waiting = left
-    if (waiting.length > 0) setImmediate(endTurn)
+    this.#waiting = left
+    if (left.length > 0) setImmediate(() => this.#endTurn())
   }
 
   /** An error fails only its own request. The ticket gets a verdict even then, so that its slot is freed. */
-  function settle({ ticket, signature, text, key, reject }: Waiting): void {
+  #settle({ ticket, signature, text, key, reject }: Waiting): void {
     let isValid = false
     try {
       isValid = verifyHere(signature, text, key)
     } catch (error) {
       reject(error)
     }
-    ring.settle(ticket, isValid)
+    this.#ring.settle(ticket, isValid)
   }
 }
 

@@ -11,7 +11,7 @@ import { answerUnread } from './connections/refusals.ts'
 import type { Cors } from './cors.ts'
 import { acceptsCoding, isKnown } from './document.ts'
 import { asServiceError, errorAnswer } from './errors.ts'
-import { kindOf, type Load, Overloaded, type Slot } from './load/load.ts'
+import { type Load, Overloaded, type RequestKind, type Slot } from './load/load.ts'
 import type { Outflow } from './load/outflow.ts'
 import { isLong, sendSlices } from './slices.ts'
 
@@ -25,81 +25,66 @@ interface AnswerWriterOptions {
   readonly isDraining: () => boolean
 }
 
-/** The parts of the requested operation on which its answer depends. */
-interface Asked {
-  readonly id: string
-  readonly method: string
-  readonly isDocument: boolean
+/** A request whose answer is written. */
+interface Answering {
+  readonly kind: RequestKind
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
 }
 
-interface AnswerWriter {
-  send(answer: Answer, operation: Asked, request: FastifyRequest, reply: FastifyReply): void
-  /** @returns the status and the error code of the answer. */
-  sendError(
-    thrown: unknown,
-    operation: Asked,
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ): { status: number; code: ErrorCode }
-}
+export class AnswerWriter {
+  readonly #options: AnswerWriterOptions
 
-export function createAnswerWriter({
-  load,
-  outflow,
-  clients,
-  cors,
-  logger,
-  isDraining,
-}: AnswerWriterOptions): AnswerWriter {
-  return { send, sendError }
+  constructor(options: AnswerWriterOptions) {
+    this.#options = options
+  }
 
-  function send(answer: Answer, operation: Asked, request: FastifyRequest, reply: FastifyReply): void {
-    const headers = headersOf(answer, request)
+  sendAnswer(answer: Answer, answering: Answering): void {
+    const { request, reply } = answering
+    const headers = this.#headersOf(answer, request)
     if (answer.document !== undefined) {
       sendDocument(answer.document, headers, request, reply)
-      if (reply.raw.writableLength > 0) trackAnswer(0, operation, reply)
+      if (reply.raw.writableLength > 0) this.#trackAnswer(0, answering)
       return
     }
     const { status, text, stream } = answer
     if (stream !== undefined) {
       reply.hijack()
-      sendStream(status, stream, headers, reply)
+      this.#sendStream(status, stream, headers, reply)
       return
     }
     if (isLong(text)) sendBytes(status, Buffer.from(text), headers, reply)
     else reply.code(status).headers(headers).send(text)
-    if (reply.raw.writableLength > 0) trackAnswer(Buffer.byteLength(text), operation, reply)
+    if (reply.raw.writableLength > 0) this.#trackAnswer(Buffer.byteLength(text), answering)
   }
 
-  function sendError(
-    thrown: unknown,
-    operation: Asked,
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ): { status: number; code: ErrorCode } {
+  /** @returns the status and the error code of the answer. */
+  sendError(thrown: unknown, answering: Answering): { status: number; code: ErrorCode } {
+    const { request, reply } = answering
     const error = asServiceError(thrown)
-    log(error, request)
+    this.#logError(error, request)
     const answer = errorAnswer(error)
     if (isBodyLeft(request.raw)) {
       reply.hijack()
-      answerUnread(reply.raw, answer, headersOf(answer, request))
-    } else send(answer, operation, request, reply)
+      answerUnread(reply.raw, answer, this.#headersOf(answer, request))
+    } else this.sendAnswer(answer, answering)
     return { status: answer.status, code: error.code }
   }
 
   /** Keeps the request in the load, and limits the memory of its answer, until the client has read the answer. */
-  function trackAnswer(bytes: number, operation: Asked, { raw }: FastifyReply): void {
+  #trackAnswer(bytes: number, { kind, reply: { raw } }: Answering): void {
+    const { load, outflow, clients } = this.#options
     const client = clients.ofRequest(raw.req)
-    const slot: Slot = { kind: kindOf(operation, raw.req.headers), client }
-    load.resume(slot)
-    outflow.trackAnswer(raw, { client, bytes, onLeft: () => load.end(slot) })
+    const slot: Slot = { kind, client }
+    load.resumeRequest(slot)
+    outflow.trackAnswer(raw, { client, bytes, onLeft: () => load.endRequest(slot) })
   }
 
   /**
    * Each end closes the other: if the client disconnects or reads too slowly, its resources are freed, and if the stream process
    * is lost, the client's connection is closed.
    */
-  function sendStream(status: number, stream: Readable, headers: Record<string, string>, { raw }: FastifyReply): void {
+  #sendStream(status: number, stream: Readable, headers: Record<string, string>, { raw }: FastifyReply): void {
     if (raw.destroyed) {
       stream.destroy()
       return
@@ -107,10 +92,11 @@ export function createAnswerWriter({
     raw.writeHead(status, headers)
     raw.flushHeaders()
     joinStreams(stream, raw, () => {})
-    outflow.trackStream(raw, clients.ofRequest(raw.req), stream)
+    this.#options.outflow.trackStream(raw, this.#options.clients.ofRequest(raw.req), stream)
   }
 
-  function headersOf({ headers }: Answer, request: FastifyRequest): Record<string, string> {
+  #headersOf({ headers }: Answer, request: FastifyRequest): Record<string, string> {
+    const { cors, isDraining } = this.#options
     return {
       'content-type': 'application/json; charset=utf-8',
       'x-request-id': requestIdOf(request.id),
@@ -121,7 +107,7 @@ export function createAnswerWriter({
     }
   }
 
-  function log(error: ServiceError, request: FastifyRequest): void {
+  #logError(error: ServiceError, request: FastifyRequest): void {
     if ((error.code !== 'internal' && error.code !== 'unavailable') || error instanceof Overloaded) return
     const fields = {
       err: error,
@@ -129,8 +115,8 @@ export function createAnswerWriter({
       method: request.method,
       route: request.routeOptions.url,
     }
-    if (error.code === 'internal') logger.error(fields, 'request failed')
-    else logger.warn(fields, 'request unavailable')
+    if (error.code === 'internal') this.#options.logger.error(fields, 'request failed')
+    else this.#options.logger.warn(fields, 'request unavailable')
   }
 }
 

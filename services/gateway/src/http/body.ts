@@ -3,7 +3,6 @@ import { ServiceError } from '@svc/contracts/errors.ts'
 import { LIMITS } from '@svc/contracts/limits.ts'
 import { type JsonOutline, type ParsedJson, parseOrOutline } from '@svc/envelope/i-json.ts'
 import { IJsonError } from '@svc/envelope/json-value.ts'
-import type { Reading } from './connections/reading.ts'
 import type { Load, Upload } from './load/load.ts'
 
 /** The exact bytes of a body, which the signature covers, and the headers that describe them. */
@@ -45,11 +44,6 @@ function hasManyValues(bytes: Buffer): boolean {
   return false
 }
 
-interface BodyGuards {
-  readonly load: Load
-  readonly reading: Reading
-}
-
 /** A body that counts towards the load of this process until it is released. */
 interface HeldBody {
   readonly upload: Upload
@@ -63,17 +57,17 @@ interface HeldBody {
  */
 export class Bodies {
   readonly #held = new WeakMap<IncomingMessage, HeldBody>()
-  readonly #guards: BodyGuards
+  readonly #load: Load
 
-  constructor(guards: BodyGuards) {
-    this.#guards = guards
+  constructor(load: Load) {
+    this.#load = load
   }
 
   /** Begins to read a body. Call `release` at the end of the request, whether or not anything has asked for the body. */
   begin(request: IncomingMessage): void {
     if (!hasBody(request) || this.#held.has(request)) return
     const upload: Upload = { bytes: 0, cutOff: undefined }
-    const bytes = readBytes(request, this.#guards, upload)
+    const bytes = readBytes(request, this.#load, upload)
     bytes.catch(() => {}) // nothing may ask for the body
     this.#held.set(request, { upload, bytes })
   }
@@ -115,14 +109,8 @@ function declaredBytes({ headers }: IncomingMessage): number {
 
 /** Join the pieces of a body when there are this many. Each is an object, so one-byte chunks would take 100 times their size. */
 const MAX_PIECES = 64
-/**
- * Even the smallest chunk costs as much CPU as some hundred bytes. So a body in more pieces than this, with fewer bytes than
- * `SMALL_PIECE_BYTES` on average, is read in turns.
- */
-const MANY_PIECES = 256
-const SMALL_PIECE_BYTES = 64
 
-function readBytes(request: IncomingMessage, { load, reading }: BodyGuards, upload: Upload): Promise<Buffer> {
+function readBytes(request: IncomingMessage, load: Load, upload: Upload): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const declared = declaredBytes(request)
     if (declared > LIMITS.requestBytes) {
@@ -132,14 +120,12 @@ function readBytes(request: IncomingMessage, { load, reading }: BodyGuards, uplo
     }
     let chunks: Buffer[] = []
     let received = 0
-    let pieces = 0
-    let readAtLastTurn = 0
     const stop = (): void => {
       request.off('data', onData).off('end', onEnd).off('error', onBroken).off('close', onBroken)
     }
     const fail = (error: unknown): void => {
       stop()
-      load.release(upload)
+      load.releaseBody(upload)
       reject(error)
     }
     const onData = (chunk: Buffer): void => {
@@ -149,27 +135,17 @@ function readBytes(request: IncomingMessage, { load, reading }: BodyGuards, uplo
         fail(new ServiceError('body_too_large'))
         return
       }
-      pieces += 1
-      if (pieces > MANY_PIECES && pieces * SMALL_PIECE_BYTES > received) waitForTurn()
       try {
-        load.grow(upload, chunk.length)
+        load.growBody(upload, chunk.length)
         chunks.push(chunk)
         if (chunks.length === MAX_PIECES) chunks = [Buffer.concat(chunks)]
       } catch (error) {
         fail(error)
       }
     }
-    const waitForTurn = (): void => {
-      const { socket } = request
-      if (socket.bytesRead === readAtLastTurn) return // these pieces were read in the last turn
-      readAtLastTurn = socket.bytesRead
-      reading.pause(socket)
-      reading.noteMuch(socket)
-      void reading.resumeInTurn(socket)
-    }
     const onEnd = (): void => {
       stop()
-      load.arrived(upload)
+      load.keepBody(upload)
       const [first = EMPTY] = chunks
       resolve(chunks.length <= 1 ? first : Buffer.concat(chunks, received))
     }

@@ -15,23 +15,6 @@ const board = { schema: BoardId, description: 'Id of the board' }
 type Block = Pick<RequestOf<typeof setMember>, 'blocked' | 'contact_version'>
 
 export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
-  /** Asks identity each time, because the cached directory does not know revocations. */
-  async function standingOf(agentId: string, context: CallContext): Promise<AgentStanding> {
-    const { agent } = await bus.call(findAgent, { agent_id: agentId }, context)
-    if (agent === null) return 'unknown'
-    return agent.revoked ? 'revoked' : 'active'
-  }
-
-  /** Whether the agent has blocked `other`, by messaging, which keeps the contacts (spec 8.6). */
-  async function blockOf(agentId: string, other: string, context: CallContext): Promise<Block> {
-    // Contacts are in byte order, and no two ids share all but their last characters, because ids are hashes. So the first
-    // contact after the shortened id is `other`, if it is a contact.
-    const request = { agent_id: agentId, after: other.slice(0, -1), limit: 1 }
-    const { contacts, version } = await bus.call(listContacts, request, context)
-    const blocked = contacts.some(({ agent_id, state }) => agent_id === other && state === 'blocked')
-    return { blocked, contact_version: version }
-  }
-
   return [
     defineOperation({
       id: 'createBoard',
@@ -91,48 +74,69 @@ export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
     }).handle(async ({ signer, params, context }) =>
       jsonAnswer(200, await bus.call(listMembers, { caller: signer, board_id: params.board }, context)),
     ),
-    defineOperation({
-      id: 'setMember',
-      method: 'PUT',
-      path: '/v2/boards/{board}/members/{agent}',
-      tag: 'Boards',
-      summary: 'Assign a role; for yourself: subscribe or leave',
-      description: [
-        'The owner can assign any role to any other agent. Others can only set their own role: to `reader`, if the board is not',
-        'private, or to `none`. A new reader or writer costs the caller 1 unit. An unchanged role, a ban and a removal are free.',
-        'An owner cannot add or promote an agent that has blocked it.',
-      ].join(' '),
-      auth: 'required',
-      params: { board, agent: { schema: AgentId, description: 'Id of the agent that gets the role' } },
-      body: bodyOf(Membership, {
-        subscribe: EXAMPLES.membership,
-        write: { role: 'writer' },
-        ban: { role: 'banned' },
-        leave: { role: 'none' },
-      }),
-      responses: { 200: { description: 'The current role', schema: Membership, example: EXAMPLES.membership } },
-      errors: [
-        'forbidden',
-        'not_found',
-        'owner_role',
-        'agent_revoked',
-        'membership_limit',
-        'admission_denied',
-        'budget_exhausted',
-        'hard_limit_reached',
-      ],
-    }).handle(async ({ signer, params, body: { role }, context }) => {
-      const request = { caller: signer, board_id: params.board, agent_id: params.agent, role }
-      // An admitted caller is registered and not revoked.
-      if (params.agent === signer) {
-        return jsonAnswer(200, await bus.call(setMember, { ...request, standing: 'active' }, context))
-      }
-      const isAddition = role === 'reader' || role === 'writer'
-      const [standing, block] = await Promise.all([
-        standingOf(params.agent, context),
-        isAddition ? blockOf(params.agent, signer, context) : {},
-      ])
-      return jsonAnswer(200, await bus.call(setMember, { ...request, standing, ...block }, context))
-    }),
+    setMemberOperation(bus),
   ]
+}
+
+function setMemberOperation(bus: Bus): Operation {
+  return defineOperation({
+    id: 'setMember',
+    method: 'PUT',
+    path: '/v2/boards/{board}/members/{agent}',
+    tag: 'Boards',
+    summary: 'Assign a role; for yourself: subscribe or leave',
+    description: [
+      'The owner can assign any role to any other agent. Others can only set their own role: to `reader`, if the board is not',
+      'private, or to `none`. A new reader or writer costs the caller 1 unit. An unchanged role, a ban and a removal are free.',
+      'An owner cannot add or promote an agent that has blocked it.',
+    ].join(' '),
+    auth: 'required',
+    params: { board, agent: { schema: AgentId, description: 'Id of the agent that gets the role' } },
+    body: bodyOf(Membership, {
+      subscribe: EXAMPLES.membership,
+      write: { role: 'writer' },
+      ban: { role: 'banned' },
+      leave: { role: 'none' },
+    }),
+    responses: { 200: { description: 'The current role', schema: Membership, example: EXAMPLES.membership } },
+    errors: [
+      'forbidden',
+      'not_found',
+      'owner_role',
+      'agent_revoked',
+      'membership_limit',
+      'admission_denied',
+      'budget_exhausted',
+      'hard_limit_reached',
+    ],
+  }).handle(async ({ signer, params, body: { role }, context }) => {
+    const request = { caller: signer, board_id: params.board, agent_id: params.agent, role }
+    // An admitted caller is registered and not revoked.
+    if (params.agent === signer) {
+      return jsonAnswer(200, await bus.call(setMember, { ...request, standing: 'active' }, context))
+    }
+    const isAddition = role === 'reader' || role === 'writer'
+    const [standing, block] = await Promise.all([
+      standingOf(bus, params.agent, context),
+      isAddition ? blockOf(bus, params.agent, signer, context) : {},
+    ])
+    return jsonAnswer(200, await bus.call(setMember, { ...request, standing, ...block }, context))
+  })
+}
+
+/** Asks identity each time, because the cached directory does not know revocations. */
+async function standingOf(bus: Bus, agentId: string, context: CallContext): Promise<AgentStanding> {
+  const { agent } = await bus.call(findAgent, { agent_id: agentId }, context)
+  if (agent === null) return 'unknown'
+  return agent.revoked ? 'revoked' : 'active'
+}
+
+/** Whether the agent has blocked `other`, by messaging, which keeps the contacts (spec 8.6). */
+async function blockOf(bus: Bus, agentId: string, other: string, context: CallContext): Promise<Block> {
+  // Contacts are in byte order, and no two ids share all but their last characters, because ids are hashes. So the first
+  // contact after the shortened id is `other`, if it is a contact.
+  const request = { agent_id: agentId, after: other.slice(0, -1), limit: 1 }
+  const { contacts, version } = await bus.call(listContacts, request, context)
+  const blocked = contacts.some(({ agent_id, state }) => agent_id === other && state === 'blocked')
+  return version === undefined ? { blocked } : { blocked, contact_version: version }
 }

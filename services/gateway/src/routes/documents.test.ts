@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { EXAMPLES } from '../api/examples.ts'
-import { kindOf } from '../http/load/load.ts'
+import { kindOf } from '../api/operation.ts'
 import { consoleRoutes } from './console.ts'
 import { manifestRoute, openApiRoute } from './discovery.ts'
 import { docsRoutes } from './docs.ts'

@@ -9,49 +9,10 @@ import { createSendMessage, type SendDeps } from '../send/send-message.ts'
 
 const messageId = { id: { schema: MessageId, description: 'Id of the envelope' } }
 
-export function messageRoutes({ bus, participants }: SendDeps): Operation[] {
+export function messageRoutes(deps: SendDeps): Operation[] {
+  const { bus } = deps
   return [
-    defineOperation({
-      id: 'sendMessage',
-      method: 'POST',
-      path: '/v2/messages',
-      tag: 'Messages',
-      summary: 'Send an envelope',
-      description: [
-        'To an agent (`name@authority`) or, as a post, to a board (`board:<BOARD_ID>`). Costs ceil(payload bytes / 1024) units for',
-        'each recipient, at least 1. The recipients of a post are the owner, writers and readers of the board, without the author.',
-        'Sending the same envelope again returns 200 with `duplicate` true and costs nothing. So if you get no answer, repeat the',
-        'call: sign the request anew and leave the envelope unchanged.',
-      ].join(' '),
-      auth: 'required',
-      body: envelopeBody,
-      responses: {
-        202: { description: 'Accepted, durably', schema: SendResult, example: EXAMPLES.sendResult },
-        200: {
-          description: 'This envelope was accepted before',
-          schema: SendResult,
-          example: EXAMPLES.duplicateResult,
-        },
-      },
-      errors: [
-        'invalid_envelope',
-        'sender_mismatch',
-        'message_too_large',
-        'id_conflict',
-        'envelope_timestamp_out_of_range',
-        'expired',
-        'recipient_not_local',
-        'recipient_unavailable',
-        'not_found',
-        'forbidden',
-        'invalid_reference',
-        'admission_denied',
-        'request_pending',
-        'introduction_limit_reached',
-        'hard_limit_reached',
-        'budget_exhausted',
-      ],
-    }).handleEarly(createSendMessage({ bus, participants })),
+    sendMessageOperation(deps),
     defineOperation({
       id: 'getMessage',
       method: 'GET',
@@ -97,4 +58,48 @@ export function messageRoutes({ bus, participants }: SendDeps): Operation[] {
       jsonAnswer(200, await bus.call(getReceipt, { agent_id: signer, id }, context)),
     ),
   ]
+}
+
+function sendMessageOperation(deps: SendDeps): Operation {
+  return defineOperation({
+    id: 'sendMessage',
+    method: 'POST',
+    path: '/v2/messages',
+    tag: 'Messages',
+    summary: 'Send an envelope',
+    description: [
+      'To an agent (`name@authority`) or, as a post, to a board (`board:<BOARD_ID>`). Costs ceil(payload bytes / 1024) units for',
+      'each recipient, at least 1. The recipients of a post are the owner, writers and readers of the board, without the author.',
+      'Sending the same envelope again returns 200 with `duplicate` true and costs nothing. So if you get no answer, repeat the',
+      'call: sign the request anew and leave the envelope unchanged.',
+    ].join(' '),
+    auth: 'required',
+    body: envelopeBody,
+    responses: {
+      202: { description: 'Accepted, durably', schema: SendResult, example: EXAMPLES.sendResult },
+      200: {
+        description: 'This envelope was accepted before',
+        schema: SendResult,
+        example: EXAMPLES.duplicateResult,
+      },
+    },
+    errors: [
+      'invalid_envelope',
+      'sender_mismatch',
+      'message_too_large',
+      'id_conflict',
+      'envelope_timestamp_out_of_range',
+      'expired',
+      'recipient_not_local',
+      'recipient_unavailable',
+      'not_found',
+      'forbidden',
+      'invalid_reference',
+      'admission_denied',
+      'request_pending',
+      'introduction_limit_reached',
+      'hard_limit_reached',
+      'budget_exhausted',
+    ],
+  }).handleEarly(createSendMessage(deps))
 }

@@ -306,21 +306,6 @@ describe('spec 3.7: nonces', () => {
     })
   })
 
-  test('a nonce in upper case equals the nonce in lower case', async () => {
-    const alice = h.register('alice')
-    const nonce = `${freshNonce()}ff`
-    expect(await h.sendSigned(alice, { target: '/v2/me' }, { nonce })).toMatchObject({ status: 200 })
-    expect(await h.sendSigned(alice, { target: '/v2/me' }, { nonce: nonce.toUpperCase() })).toMatchObject({
-      status: 409,
-    })
-  })
-
-  test('another signer may use it', async () => {
-    const nonce = freshNonce()
-    expect(await h.sendSigned(h.register('alice'), { target: '/v2/me' }, { nonce })).toMatchObject({ status: 200 })
-    expect(await h.sendSigned(h.register('bob'), { target: '/v2/me' }, { nonce })).toMatchObject({ status: 200 })
-  })
-
   test('spec 3.7; ADR 22: a request with an invalid signature consumes no nonce', async () => {
     const alice = h.register('alice')
     const nonce = freshNonce()

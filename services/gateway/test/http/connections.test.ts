@@ -6,7 +6,7 @@ import { anyCodePoint } from '@svc/test/support/any-text.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createLoad } from '../../src/http/load/load.ts'
+import { Load } from '../../src/http/load/load.ts'
 import { Outflow } from '../../src/http/load/outflow.ts'
 import { createHttpApp } from '../../src/http-app.ts'
 import { openRaw } from '../support/harness.ts'
@@ -16,7 +16,7 @@ const HEADERS_MS = 300
 const REQUEST_MS = 600
 
 let port: number
-const load = createLoad({ logger: createLogger('test', 'silent'), maxRequests: 10 })
+const load = new Load({ logger: createLogger('test', 'silent'), maxRequests: 10 })
 const outflow = new Outflow({ maxRequests: 10 })
 let counted = 0
 const guards = {

@@ -11,7 +11,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { MAX_REQUESTS } from '../../src/config.ts'
 import type { Answer } from '../../src/http/answer.ts'
 import { createDocument } from '../../src/http/document.ts'
-import { createLoad, Overloaded } from '../../src/http/load/load.ts'
+import { Load, Overloaded } from '../../src/http/load/load.ts'
 import { Outflow, type OutflowOptions } from '../../src/http/load/outflow.ts'
 import { createHttpApp } from '../../src/http-app.ts'
 import { openRaw, type RawConnection } from '../support/harness.ts'
@@ -37,19 +37,14 @@ interface Setting {
 }
 
 /**
- * A server that answers `/stream` with more than the kernel buffers, `/idle` with a stream that sends nothing, `/small`, `/large`, `/wide` (three bytes per character) and `/document` at once, and `/waits` when
+ * A server that answers `/stream` with more than the kernel buffers, `/small`, `/large`, `/wide` (three bytes per character) and `/document` at once, and `/waits` when
  * the test releases it.
  */
-async function start({ outflow: limits, ...connections }: Setting) {
+async function start({ outflow: limits, maxConnections = 1_000, ...connections }: Setting) {
   const maxRequests = MAX_REQUESTS_HERE
-  const load = createLoad({ logger, maxRequests })
+  const load = new Load({ logger, maxRequests })
   const guards = createGuards({ ...connections, load })
-  const progress = new Set<Socket>()
-  const onProgress = (socket: Socket): void => {
-    guards.room.touch(socket)
-    progress.add(socket)
-  }
-  const outflow = running.use(new Outflow({ maxRequests, ...limits, onProgress }))
+  const outflow = running.use(new Outflow({ maxRequests, ...limits }))
   const gate = Promise.withResolvers<void>()
   const document = createDocument({ text: 'd'.repeat(MEBIBYTE), type: 'text/plain' })
   const most = { bytes: 0 }
@@ -70,6 +65,7 @@ async function start({ outflow: limits, ...connections }: Setting) {
     corsOrigins: [],
     logger,
     isDraining: () => false,
+    limits: { maxConnections },
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
@@ -87,11 +83,6 @@ async function start({ outflow: limits, ...connections }: Setting) {
     most,
     open,
     letGo: () => gate.resolve(),
-    /** Resolves when so many connections have made progress with their streams. */
-    touched: (count: number) => {
-      progress.clear()
-      return eventually(() => progress.size === count)
-    },
     connections: () => new Promise<number>((resolve) => app.server.getConnections((_, count) => resolve(count))),
     /** How many requests were received, and how many of them wait. */
     get asked() {
@@ -124,7 +115,6 @@ async function start({ outflow: limits, ...connections }: Setting) {
   async function answerTo({ url }: IncomingMessage): Promise<Answer> {
     if (url === '/document') return document.answer()
     if (url === '/stream') return { status: 200, text: '', stream: Readable.from([Buffer.alloc(12 * MEBIBYTE)]) }
-    if (url === '/idle') return { status: 200, text: '', stream: new Readable({ read() {} }) }
     if (url === '/waits') {
       waiting += 1
       await gate.promise
@@ -190,13 +180,13 @@ describe('unread answers', () => {
     const sockets = h.neverReads(9, '/large', 2, `X-Forwarded-For: ${slot.client}\r\n`)
     await eventually(() => h.load.requests === 2 && h.outflow.answers === 2)
     const slow = h.load.requests
-    for (let begun = slow; begun < MAX_REQUESTS_HERE / 2; begun += 1) h.load.begin(slot)
-    expect(() => h.load.begin(slot)).toThrow(Overloaded)
-    h.load.begin({ ...slot, client: '192.0.2.2' })
+    for (let begun = slow; begun < MAX_REQUESTS_HERE / 2; begun += 1) h.load.beginRequest(slot)
+    expect(() => h.load.beginRequest(slot)).toThrow(Overloaded)
+    h.load.beginRequest({ ...slot, client: '192.0.2.2' })
     for (const socket of sockets) socket.destroy()
     await eventually(() => h.outflow.answers === 0)
-    for (let begun = 0; begun < slow; begun += 1) h.load.begin(slot)
-    expect(() => h.load.begin(slot)).toThrow(Overloaded)
+    for (let begun = 0; begun < slow; begun += 1) h.load.beginRequest(slot)
+    expect(() => h.load.beginRequest(slot)).toThrow(Overloaded)
   })
 
   test('that wait behind another answer arrive complete, for a client that pipelines many requests', async () => {
@@ -245,64 +235,25 @@ describe('event streams', () => {
     await eventually(async () => (await h.connections()) === 0)
     expect(h.outflow.bytes).toBe(0)
   })
-
-  test('make room for a new connection of their address, after connections that are idle', async () => {
-    const h = await start({ maxConnectionsPerClient: 3 })
-    const streams = [h.open(1), h.open(1)]
-    for (const { write } of streams) write(request('/idle'))
-    await eventually(() => streams.every(({ received }) => received.includes('200 OK')))
-    const idle = h.open(1)
-    expect(await answers(idle)).toBe(true)
-    await h.touched(2)
-    expect(await h.ask(1, '/small')).toBe('200 small')
-    await idle.ended
-    expect(streams.some(({ socket }) => socket.closed)).toBe(false)
-    const last = [h.open(1), h.open(1)]
-    expect(await answers(last[0] as RawConnection)).toBe(true)
-    expect(await answers(last[1] as RawConnection)).toBe(true)
-    await eventually(() => streams.some(({ socket }) => socket.closed))
-  })
 })
 
 describe('connections', () => {
-  test('of one address are limited: the longest idle one makes room, and a busy one never', async () => {
-    const h = await start({ maxConnectionsPerClient: 3 })
-    const [busy, slow, idle] = [h.open(1), h.open(1), h.open(1)]
-    busy.write(request('/waits'))
-    await eventually(() => h.waiting === 1)
-    slow.write('GET / HTTP/1.1\r\nHost')
-    expect(await answers(idle)).toBe(true)
-    const other = h.open(2)
-    expect(await answers(other)).toBe(true)
-    expect(await h.ask(1, '/small')).toBe('200 small')
-    await slow.ended
-    h.letGo()
-    await eventually(() => busy.received.includes('small'))
-    expect([await answers(idle), await answers(other)]).toEqual([true, true])
-  })
-
-  test('of one address are refused if all of them are busy', async () => {
-    const h = await start({ maxConnectionsPerClient: 2 })
-    for (let at = 0; at < 2; at += 1) h.open(1).write(request('/waits'))
-    await eventually(() => h.waiting === 2)
+  test('past the limit of their address, or of all together, are closed at once, and those that are open stay', async () => {
+    const h = await start({ maxConnectionsPerClient: 2, maxConnections: 4 })
+    const open = [h.open(1), h.open(1)]
+    expect(await Promise.all(open.map(answers))).toEqual([true, true])
     expect(await h.ask(1, '/small')).toBe('closed')
-    expect(await h.ask(2, '/small')).toBe('200 small')
+    open.push(h.open(2), h.open(3))
+    expect(await Promise.all(open.map(answers))).toEqual([true, true, true, true])
+    expect(await h.ask(4, '/small')).toBe('closed')
+    expect(await Promise.all(open.map(answers))).toEqual([true, true, true, true])
+    open[0]?.socket.destroy()
+    await eventually(async () => (await h.ask(1, '/small')) === '200 small')
   })
 
   test('of trusted proxies are not limited', async () => {
     const h = await start({ maxConnectionsPerClient: 2, trustedProxies: ['127.0.2.9'] })
     const connections = Array.from({ length: 6 }, () => h.open(9))
     expect(await Promise.all(connections.map(answers))).toEqual(connections.map(() => true))
-  })
-
-  test('are limited in all: a flood of slow headers makes room for every new connection, and stops no other', async () => {
-    const h = await start({ maxConnections: 20 })
-    const kept = h.open(1)
-    expect(await answers(kept)).toBe(true)
-    const flood = Array.from({ length: 40 }, () => h.open(2))
-    for (const { write } of flood) write('GET / HTTP/1.1\r\nHost')
-    await eventually(() => flood.filter(({ socket }) => socket.closed).length === 21)
-    for (let client = 3; client < 10; client += 1) expect(await h.ask(client, '/small')).toBe('200 small')
-    expect(await answers(kept)).toBe(true)
   })
 })

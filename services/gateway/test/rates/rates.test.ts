@@ -46,13 +46,6 @@ describe('spec 3.15: rate limits per client address', () => {
     expect(h.calls).toHaveLength(calls)
   })
 
-  test('challenges and registrations share a limit of their own, and also count in the general limit', async () => {
-    await using h = await startHarness({ ...BURSTS, SVC_REGISTRATION_RATE_BURST: '2' })
-    expect(
-      await sendAll(h, ['/v2/challenges', '/v2/agents/register', '/v2/challenges', '/v2/health', '/v2/health']),
-    ).toEqual([201, 401, 429, 200, 429])
-  })
-
   test('ADR 4: without NATS, a gateway that knew others decides alone', async () => {
     await using h = await startHarness(BURSTS)
     const known = (): unknown => h.log.findLast(({ msg }) => msg === 'gateways that share rates')?.gateways
@@ -71,20 +64,6 @@ describe('spec 3.15: rate limits per client address', () => {
     await sendAll(h, ['/v2/health'])
     const head = 'POST /v2/messages HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n'
     expect(await h.sendRaw(head)).toMatch(/^HTTP\/1\.1 429 .*connection: close/is)
-  })
-
-  test('a short body is read and discarded, and the connection stays usable', async () => {
-    await using h = await startHarness({ ...BURSTS, SVC_RATE_BURST: '1' })
-    await sendAll(h, ['/v2/health'])
-    const post = 'POST /v2/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello'
-    const received = await h.sendRaw(`${post}GET /v2/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
-    expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 429', 'HTTP/1.1 429'])
-  })
-
-  test('spec 3.16; ADR 22: a forwarded address is trusted only from a configured proxy', async () => {
-    await using h = await startHarness({ ...BURSTS, SVC_RATE_BURST: '1' })
-    expect(await sendAll(h, ['/v2/health'], '192.0.2.1')).toEqual([200])
-    expect(await sendAll(h, ['/v2/health'], '192.0.2.2')).toEqual([429])
   })
 
   test('behind a trusted proxy each client has its own allowance, an IPv6 /64 counts as one client, and addresses that a client writes itself are ignored', async () => {

@@ -217,10 +217,6 @@ describe('spec 6.2: to', () => {
     expect(lastRequest()).toMatchObject({ recipient: recipient() })
   })
 
-  test.each(['board:abc'])('malformed: %j is 400 invalid_envelope', async (to) => {
-    expect(await post(envelopeOf(alice, { to }))).toMatchObject(errorOf(400, 'invalid_envelope'))
-  })
-
   test('a registered name is looked up once, and an unregistered name each time', async () => {
     const asked = (name: string) =>
       h.callsTo(findAgentByName).filter(({ request }) => (request as { name: string }).name === name).length
@@ -285,16 +281,6 @@ describe('spec 6.2: from', () => {
     expect(await post(envelopeOf(alice, { from: `gone@${AUTHORITY}` }))).toMatchObject(errorOf(403, 'sender_mismatch'))
   })
 
-  test.each<[string, () => unknown]>([
-    ['a bare name', () => 'alice'],
-    ['a board', () => `board:${'a'.repeat(20)}`],
-  ])('%s is 400 invalid_envelope', async (_, from) => {
-    expect(await post(envelopeOf(alice, { from: from() }))).toMatchObject({
-      status: 400,
-      body: { error: { code: 'invalid_envelope', message: 'from must be an agent id or <name>@<authority>' } },
-    })
-  })
-
   test.each([
     ['an agent id', (dora: ReturnType<Harness['register']>) => dora.agentId],
     ['an address', () => `dora@${AUTHORITY}`],
@@ -357,27 +343,9 @@ describe('spec 7.2: shape, sender and size are checked in this order, before mes
     expect(await post(sent)).toMatchObject(errorOf(400, 'invalid_json'))
   })
 
-  // A JSON string has two quotes besides its characters.
-  test.each<[string, Record<string, unknown>, number]>([
-    ['4,000 characters', { body: 'x'.repeat(LIMITS.dmCharacters - 2) }, 202],
-    ['4,001 characters', { body: 'x'.repeat(LIMITS.dmCharacters - 1) }, 413],
-    [
-      'for a board: 16,000 characters',
-      { body: 'x'.repeat(LIMITS.postCharacters - 2), to: `board:${'a'.repeat(20)}` },
-      202,
-    ],
-    [
-      'for a board: 2,285 members, the most that 16,000 characters have',
-      { body: [...Array.from({ length: 2_285 }, () => ({ '': 0 })), 1], to: `board:${'a'.repeat(20)}` },
-      202,
-    ],
-    [
-      'for a board: 16,001 characters',
-      { body: 'x'.repeat(LIMITS.postCharacters - 1), to: `board:${'a'.repeat(20)}` },
-      413,
-    ],
-  ])('spec 6.5, 11.7: %s', async (_, changes, status) => {
-    expect(await post(envelopeOf(alice, changes))).toMatchObject({ status })
+  test('spec 6.5: a post may have 2,285 members, the most that fit into 16,000 characters', async () => {
+    const body = [...Array.from({ length: 2_285 }, () => ({ '': 0 })), 1]
+    expect(await post(envelopeOf(alice, { body, to: `board:${'a'.repeat(20)}` }))).toMatchObject({ status: 202 })
   })
 })
 

@@ -10,14 +10,6 @@ class Connection {
   /** Whether the connection is being closed because of what it sent. */
   isBroken = false
 
-  /**
-   * Whether a request that arrived whole waits for its answer. A slow upload does not count, nor does an answer or a stream that
-   * the client is reading.
-   */
-  get isBusy(): boolean {
-    return [...this.open].some(({ req, headersSent }) => req.complete && !headersSent)
-  }
-
   get hasOpenBody(): boolean {
     return [...this.open].some(({ req }) => !req.complete)
   }

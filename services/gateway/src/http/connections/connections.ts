@@ -2,31 +2,27 @@
  * Handles everything on a connection besides ordinary requests: pipelines, broken HTTP, slow clients, CONNECT, `Expect`. Errors
  * get an answer in the error format of the API, after the answers to earlier requests on the same connection.
  */
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { LIMITS } from '@svc/contracts/limits.ts'
-import { httpRefused } from '../../metrics.ts'
+import { httpClosed, httpRefused } from '../../metrics.ts'
 import type { Bodies } from '../body.ts'
 import type { Clients } from './client.ts'
 import { connectionOf } from './connection.ts'
-import type { ConnectionRoom } from './connection-limits.ts'
 import { Pipelines } from './pipelines.ts'
-import type { Reading } from './reading.ts'
 import { closeWith, faultOf, type ParserError, reasonOf } from './refusals.ts'
-import type { ServerLimits } from './server-limits.ts'
+import { MAX_HEADERS, type ServerLimits } from './server-limits.ts'
 
-/** A request must have fewer headers than this (pipeline.ts). */
-export const MAX_HEADERS = 128
 /** Of one event. Node's own pipeline of a stream adds six, and Node warns beyond ten. */
 const MAX_LISTENERS = 20
 
 export interface ConnectionGuards {
   readonly clients: Clients
-  readonly room: ConnectionRoom
-  readonly reading: Reading
   readonly bodies: Bodies
+  /** Maximum number of connections of one client address. Connections of trusted proxies do not count. */
+  readonly maxConnectionsPerClient: number
   /** Counts a request of a client that gets no other answer than that of its connection. @returns as `RateLimiter.takeRequest`. */
   readonly count: (client: string) => number | Promise<number>
 }
@@ -39,32 +35,63 @@ interface HttpServerOptions extends ConnectionGuards {
 
 /** Creates an HTTP server that answers even malformed requests, and enforces the limits on connections. */
 export function createHttpServer({ limits, handle, ...guards }: HttpServerOptions): Server {
-  const server = createServer({ ...limits, requireHostHeader: false })
+  const { maxConnections, ...options } = limits
+  const server = createServer({ ...options, requireHostHeader: false })
+  server.maxConnections = maxConnections
   server.setTimeout(limits.connectionTimeout)
-  handleRequests(server, guards, handle)
-  handleFaults(server, guards, limits)
+  limitHeaders(server, guards.clients)
+  limitConnections(server, guards)
+  const pipelines = new Pipelines((request) => {
+    guards.bodies.release(request)
+    void guards.count(guards.clients.ofRequest(request))
+  })
+  handleRequests(server, guards, pipelines, handle)
+  handleFaults(server, guards, pipelines, limits)
   return server
+}
+
+/**
+ * Node reads no more headers of a head than this, and the pipeline refuses the request. The head of a trusted proxy is read to its
+ * end, because its last header may name the client whose rate counts.
+ */
+function limitHeaders(server: Server, clients: Clients): void {
+  server.prependListener('connection', (socket) => {
+    server.maxHeadersCount = clients.ofConnection(socket) === undefined ? 0 : MAX_HEADERS
+  })
+}
+
+/** Closes a new connection at once if its address, or all clients together, have too many. */
+function limitConnections(
+  server: Server,
+  { clients, maxConnectionsPerClient }: Pick<ConnectionGuards, 'clients' | 'maxConnectionsPerClient'>,
+): void {
+  const open = new Map<string, number>()
+  server.on('drop', () => httpClosed.add({ reason: 'crowded' })) // Node drops connections past `maxConnections`
+  server.on('connection', (socket) => {
+    const client = clients.ofConnection(socket)
+    if (client === undefined) return
+    const before = open.get(client) ?? 0
+    if (before >= maxConnectionsPerClient) {
+      httpClosed.add({ reason: 'crowded' })
+      socket.destroy()
+      return
+    }
+    open.set(client, before + 1)
+    socket.once('close', () => {
+      const left = (open.get(client) ?? 0) - 1
+      if (left === 0) open.delete(client)
+      else open.set(client, left)
+    })
+  })
 }
 
 function handleRequests(
   server: Server,
-  { clients, room, reading, bodies, count }: ConnectionGuards,
+  { clients, bodies, count }: ConnectionGuards,
+  pipelines: Pipelines,
   handle: RequestListener,
 ): void {
-  const onDropped = (request: IncomingMessage): void => {
-    bodies.release(request)
-    void count(clients.ofRequest(request))
-  }
-  const pipelines = new Pipelines({ clients, reading, onDropped })
-  // Node refuses a head with more headers than this. That of a trusted proxy is read to its end, because its last header may
-  // name the client whose rate counts. Other clients may leave their heads unfinished, and each header takes memory.
-  server.prependListener('connection', (socket) => {
-    server.maxHeadersCount = clients.ofConnection(socket) === undefined ? 0 : MAX_HEADERS
-  })
-  server.on('connection', (socket) => {
-    room.enter(socket)
-    socket.once('close', () => pipelines.drop(socket))
-  })
+  server.on('connection', (socket) => socket.once('close', () => pipelines.dropConnection(socket)))
   server.on('request', (request, response) => {
     const { socket } = request
     if (socket.destroyed) {
@@ -75,16 +102,14 @@ function handleRequests(
     connection.heads += 1
     connection.open.add(response)
     response.setMaxListeners(MAX_LISTENERS)
-    room.touch(socket)
     bodies.begin(request)
     response.once('close', () => {
       connection.open.delete(response)
       bodies.release(request)
-      room.touch(socket)
       pipelines.beginNext(socket)
     })
     if (connection.open.size === 1) handle(request, response)
-    else pipelines.add(socket, request, () => handle(request, response))
+    else pipelines.queueRequest(socket, request, () => handle(request, response))
   })
   // Node would answer both kinds of `Expect` itself. Send no 100 Continue if the declared length is over the limit.
   server.on('checkContinue', (request, response) => {
@@ -96,7 +121,8 @@ function handleRequests(
 
 function handleFaults(
   server: Server,
-  { clients, reading, count }: ConnectionGuards,
+  { clients, count }: ConnectionGuards,
+  pipelines: Pipelines,
   { headersTimeout }: ServerLimits,
 ): void {
   server.on('clientError', (error: ParserError, socket) => {
@@ -122,20 +148,24 @@ function handleFaults(
 
   /**
    * Node checks its timers before it reads the sockets. So if this process stalled, a request may have arrived in time and lie
-   * unread. Check again after one turn of the event loop, and refuse the request only if it is still incomplete. If this process
-   * has paused the connection, its client gets `headersTimeout` again after the pause.
+   * unread. Check again after one turn of the event loop, and refuse the request only if it is still incomplete. If its connection
+   * is not read because of its pipeline, its client gets `headersTimeout` again after that.
    */
   function refuseIfLate(socket: Duplex, error: ParserError): void {
     const connection = connectionOf(socket)
     const { heads: headsBefore, hasOpenBody: wasBodyOpen } = connection
+    const isHeld = (): boolean => socket instanceof Socket && pipelines.isWaiting(socket)
+    let wasHeld = isHeld()
     setImmediate(check)
 
     function check(): void {
       const later = connection.heads - headsBefore - (wasBodyOpen ? 0 : 1)
       const hasArrived = later > 0 || (later === 0 && !connection.hasOpenBody)
       if (hasArrived || socket.destroyed) return
-      const readForMs = socket instanceof Socket ? performance.now() - reading.resumedMs(socket) : headersTimeout
-      if (readForMs < headersTimeout) setTimeout(() => setImmediate(check), headersTimeout).unref()
+      if (wasHeld || isHeld()) {
+        wasHeld = isHeld()
+        setTimeout(() => setImmediate(check), headersTimeout).unref()
+      }
       // A client that has sent nothing expects no answer, and would take ours as the answer to its next request.
       else if (socket instanceof Socket && socket.bytesRead === 0) socket.destroy()
       else refuse(socket, error)

@@ -1,5 +1,9 @@
-/** Timeouts for clients, in milliseconds, and the maximum size of their headers, in bytes; see `http.createServer`. */
+/** Of all clients together, trusted proxies included. Each connection takes about 15 KB. */
+const MAX_CONNECTIONS = 10_000
+
+/** Limits for clients. Timeouts are in milliseconds, sizes in bytes; see `http.createServer`. */
 export const SERVER_LIMITS: ServerLimits = {
+  maxConnections: MAX_CONNECTIONS,
   maxHeaderSize: 16 * 1024,
   headersTimeout: 10_000,
   /** For a whole request, body included. */
@@ -11,7 +15,11 @@ export const SERVER_LIMITS: ServerLimits = {
   connectionTimeout: 90_000,
 }
 
+/** A request must have fewer headers than this (pipeline.ts). */
+export const MAX_HEADERS = 128
+
 export interface ServerLimits {
+  readonly maxConnections: number
   readonly maxHeaderSize: number
   readonly headersTimeout: number
   readonly requestTimeout: number

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { BulkTurns, MAX_SIGNED, MAX_UNSIGNED, MAX_WAITING } from './bulk-turns.ts'
+import { BulkTurns, MAX_SIGNED, MAX_UNSIGNED } from './bulk-turns.ts'
 
 /** Bulk reads that the test ends, in the order in which they began. */
 function createReads() {
@@ -51,15 +51,4 @@ test('neither unsigned requests nor another operation delay a read, and a read t
   await reads.end(new Error('the service is away'))
   expect(await asked[0]).toBe('Error: the service is away')
   expect(reads.begun.filter((client) => client === 'stranger')).toHaveLength(MAX_UNSIGNED + 2)
-})
-
-test('a limited number of reads wait; beyond it, the last read of the client with the most waiting reads is refused', async () => {
-  const reads = createReads()
-  const asked = Array.from({ length: MAX_SIGNED + MAX_WAITING }, () => reads.ask('greedy'))
-  const last = asked.at(-1)
-  void reads.ask('agent')
-  await expect(last).rejects.toMatchObject({ code: 'unavailable' })
-  await expect(reads.ask('greedy')).rejects.toMatchObject({ code: 'unavailable' })
-  for (let ended = 0; ended < 2; ended += 1) await reads.end()
-  expect(reads.begun.slice(MAX_SIGNED)).toEqual(['greedy', 'agent'])
 })

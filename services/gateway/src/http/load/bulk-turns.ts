@@ -34,7 +34,7 @@ export const LARGE_BODIES: Most = { signed: MAX_LARGE_BODIES, unsigned: 1 }
 /** Created once, for the reasons given in load.ts. */
 const TOO_MANY = new Overloaded('too many pages, streams or large bodies wait for their turn')
 /** Maximum number of waiting reads, over all clients and operations. Each holds a request slot, and other requests need slots too. */
-export const MAX_WAITING = 192
+const MAX_WAITING = 192
 
 /** Unsigned reads of an operation form a group of their own. */
 const UNSIGNED = ', unsigned'

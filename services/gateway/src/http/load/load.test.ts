@@ -2,9 +2,8 @@ import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { describe, expect, test } from 'vitest'
-import { createGuards } from '../../../test/support/http-guards.ts'
 import { Bodies } from '../body.ts'
-import { createLoad, type Load, MAX_WAIT_MS, Overloaded, type Slot } from './load.ts'
+import { Load, Overloaded, type Slot } from './load.ts'
 
 const logger = createLogger('test', 'silent')
 const MAX_BODY_BYTES = 100
@@ -15,8 +14,6 @@ function upload(bytes: number): IncomingMessage {
   return request
 }
 
-const { reading } = createGuards()
-
 const outcomeOf = (reading: Promise<unknown>): Promise<string> =>
   reading.then(
     () => 'read',
@@ -25,8 +22,8 @@ const outcomeOf = (reading: Promise<unknown>): Promise<string> =>
 
 describe('the bodies of all requests together are bounded', () => {
   function start(maxBodyBytes = MAX_BODY_BYTES) {
-    const load = createLoad({ logger, maxRequests: 10, maxBodyBytes })
-    return { load, bodies: new Bodies({ load, reading }) }
+    const load = new Load({ logger, maxRequests: 10, maxBodyBytes })
+    return { load, bodies: new Bodies(load) }
   }
 
   test('bodies count while they arrive and while their request is processed, but not afterwards', async () => {
@@ -106,7 +103,7 @@ function slotOf(kind: Slot['kind'], isUnsigned = false, client?: string): Slot {
 function beginAll(load: Load, count: number, next: () => Slot): Slot[] {
   return Array.from({ length: count }, next).filter((slot) => {
     try {
-      load.begin(slot)
+      load.beginRequest(slot)
       return true
     } catch (error) {
       if (error instanceof Overloaded) return false
@@ -122,43 +119,36 @@ describe('the number of requests under way is limited', () => {
   ] as const)(
     'three quarters of the slots may hold %s; the rest is for the other kind, and finished requests free their slots',
     (_, many, few) => {
-      const load = createLoad({ logger, maxRequests: 8 })
+      const load = new Load({ logger, maxRequests: 8 })
       const held = beginAll(load, 10, () => slotOf(many))
       expect(held).toHaveLength(6)
       expect(beginAll(load, 10, () => slotOf(few))).toHaveLength(2)
       expect(beginAll(load, 1, () => slotOf('probe'))).toHaveLength(1)
       expect(load.requests).toBe(8)
-      for (const slot of held) load.end(slot)
+      for (const slot of held) load.endRequest(slot)
       expect(beginAll(load, 10, () => slotOf(few))).toHaveLength(4)
       expect(beginAll(load, 10, () => slotOf(many))).toHaveLength(2)
     },
   )
 
   test('half of the slots may hold requests of one client; finished requests free their slots', () => {
-    const load = createLoad({ logger, maxRequests: 8 })
+    const load = new Load({ logger, maxRequests: 8 })
     const one = (): Slot => slotOf(clients % 2 === 0 ? 'read' : 'write', false, 'one')
     const held = beginAll(load, 10, one)
     expect(held).toHaveLength(4)
     expect(beginAll(load, 1, () => slotOf('read'))).toHaveLength(1)
-    for (const slot of held.slice(0, 2)) load.end(slot)
+    for (const slot of held.slice(0, 2)) load.endRequest(slot)
     expect(beginAll(load, 10, one)).toHaveLength(2)
   })
 
   test('a quarter may be unsigned, registered agents have the rest, and finished requests free their slots', () => {
-    const load = createLoad({ logger, maxRequests: 8 })
+    const load = new Load({ logger, maxRequests: 8 })
     const unsigned = (): Slot => slotOf(clients % 2 === 0 ? 'read' : 'write', true)
     const held = beginAll(load, 3, unsigned)
     expect(held).toHaveLength(2)
     expect(beginAll(load, 1, () => slotOf('probe', true))).toHaveLength(1)
     expect(beginAll(load, 6, () => slotOf(clients % 2 === 0 ? 'read' : 'write'))).toHaveLength(6)
-    for (const slot of held.slice(1)) load.end(slot)
+    for (const slot of held.slice(1)) load.endRequest(slot)
     expect(beginAll(load, 3, unsigned)).toHaveLength(1)
   })
-})
-
-test('a request that could not begin in time is refused; a probe never is', () => {
-  const load = createLoad({ logger, maxRequests: 8 })
-  expect(() => load.check(slotOf('read'), MAX_WAIT_MS)).not.toThrow()
-  expect(() => load.check(slotOf('read'), MAX_WAIT_MS + 1)).toThrow(Overloaded)
-  expect(() => load.check(slotOf('probe'), MAX_WAIT_MS + 1)).not.toThrow()
 })

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createLoad } from './load.ts'
+import { Load } from './load.ts'
 import { Outflow } from './outflow.ts'
 
 const MAX_BYTES = 800_000
@@ -13,18 +13,15 @@ const PATIENCE_SECONDS = 10
 let outflow: Outflow
 let left: string[]
 let closed: string[]
-let progress: string[]
 beforeEach(() => {
   vi.useFakeTimers()
   left = []
   closed = []
-  progress = []
   outflow = new Outflow({
     maxRequests: 32,
     maxBytes: MAX_BYTES,
     minBytesPerSecond: RATE,
     patienceSeconds: PATIENCE_SECONDS,
-    onProgress: (socket) => void progress.push((socket as unknown as Reader).name),
   })
 })
 afterEach(() => {
@@ -208,35 +205,28 @@ describe('an event stream', () => {
     seconds(1)
     expect(closed).toEqual(['first'])
   })
-
-  test('and an answer report progress while their bytes leave or none wait, so that their connections are closed last', () => {
-    const [answered, stalled, idle] = [new Reader('answered'), new Reader('stalled'), new Reader('idle')]
-    answered.answer(1_000)
-    stalled.answer(1_000)
-    openStream(idle, 'idle')
-    idle.hold(0)
-    answered.take(10)
-    seconds(1)
-    expect(progress).toEqual(['answered', 'idle'])
-  })
 })
 
 test('slow readers and unsigned requests together leave registered agents a quarter of the request slots for reads', () => {
   const maxRequests = 64
   let clients = 0
   const read = () => ({ kind: 'read', client: `${clients++}` }) as const
-  const load = createLoad({ logger: createLogger('test', 'silent'), maxRequests })
+  const load = new Load({ logger: createLogger('test', 'silent'), maxRequests })
   using many = new Outflow({ maxRequests })
   for (let at = 0; at < maxRequests; at += 1) {
     const slot = read()
-    load.resume(slot)
+    load.resumeRequest(slot)
     const response = Object.assign(new EventEmitter(), { req: { socket: new Reader(`reader ${at}`) } })
-    many.trackAnswer(response as unknown as ServerResponse, { client: `${at}`, bytes: 0, onLeft: () => load.end(slot) })
+    many.trackAnswer(response as unknown as ServerResponse, {
+      client: `${at}`,
+      bytes: 0,
+      onLeft: () => load.endRequest(slot),
+    })
   }
   const beginAll = (isUnsigned: boolean): number => {
     for (let taken = 0; ; taken += 1) {
       try {
-        load.begin({ ...read(), isUnsigned })
+        load.beginRequest({ ...read(), isUnsigned })
       } catch {
         return taken
       }

@@ -37,8 +37,6 @@ interface LeavingAnswer {
 export interface OutflowOptions {
   /** Maximum number of requests in progress in the process. */
   readonly maxRequests: number
-  /** Called about once a second for each tracked connection that is read, or on which nothing waits. */
-  readonly onProgress?: (socket: Socket) => void
   /** For tests, as are the options below. */
   readonly maxBytes?: number
   readonly minBytesPerSecond?: number
@@ -78,7 +76,6 @@ export class Outflow implements Disposable {
   readonly #maxOfClient: Bounds
   readonly #minBytesPerSecond: number
   readonly #patienceSeconds: number
-  readonly #onProgress: (socket: Socket) => void
   readonly #readers = new Map<Socket, Reader>()
   readonly #clients = new Map<string, Holding>()
   readonly #all = { answers: 0, bytes: 0 }
@@ -86,7 +83,6 @@ export class Outflow implements Disposable {
 
   constructor({
     maxRequests,
-    onProgress = () => {},
     maxBytes = MAX_UNSENT_BYTES,
     minBytesPerSecond = MIN_BYTES_PER_SECOND,
     patienceSeconds = PATIENCE_SECONDS,
@@ -95,7 +91,6 @@ export class Outflow implements Disposable {
     this.#maxOfClient = { answers: Math.ceil(maxRequests * CLIENT_SLOTS_SHARE), bytes: maxBytes * CLIENT_BYTES_SHARE }
     this.#minBytesPerSecond = minBytesPerSecond
     this.#patienceSeconds = patienceSeconds
-    this.#onProgress = onProgress
     this.#running.use(httpUnsent.read(() => [[{}, this.#all.bytes]]))
     this.#running.adopt(setInterval(() => this.#closeStalled(), SWEEP_SECONDS * 1_000).unref(), clearInterval)
   }
@@ -232,8 +227,6 @@ export class Outflow implements Disposable {
 
   #updateCredit(reader: Reader, nowMs: number): void {
     const taken = takenBy(reader.socket)
-    const hasProgress = taken > reader.taken || reader.socket.writableLength === 0
-    if (hasProgress) this.#onProgress(reader.socket)
     // If this process itself stalled, do not count that time against its clients.
     const seconds = Math.min((nowMs - reader.atMs) / 1_000, 2 * SWEEP_SECONDS)
     const earned = (taken - reader.taken) / this.#minBytesPerSecond
