@@ -14,7 +14,7 @@ type Deps = Pick<StreamDeps, 'bus' | 'logger' | 'streams'>
 
 export interface HeadsWatch {
   readonly loop: Loop
-  /** Seconds since heads were last read. Without open streams a pass has nothing to read, and counts as a read. */
+  /** Seconds since all heads were last read. Without open streams a pass has nothing to read, and counts as a read. */
   readSecondsAgo(): number
 }
 
@@ -34,7 +34,6 @@ export function startWatchHeads({ bus, logger, streams }: Deps, channel: Channel
     run: async () => {
       try {
         await readChanges()
-        readMs = performance.now()
       } catch (error) {
         // Swallow the error, so that the loop retries at its next pass without backoff: revocations are urgent.
         logger.warn({ err: error }, 'heads were not read')
@@ -53,6 +52,7 @@ export function startWatchHeads({ bus, logger, streams }: Deps, channel: Channel
   async function readChanges(): Promise<void> {
     if (streams.open.length === 0) {
       allReadMs = Number.NEGATIVE_INFINITY // so that the first pass with a stream reads its head
+      readMs = performance.now()
       return
     }
     const beganMs = performance.now()
@@ -62,6 +62,7 @@ export function startWatchHeads({ bus, logger, streams }: Deps, channel: Channel
     if (needsAll || !isComplete) {
       await readAllHeads()
       allReadMs = beganMs
+      readMs = performance.now()
     } else {
       const byAgent = streamsByAgent()
       for (const agentId of revoked) for (const stream of byAgent.get(agentId) ?? []) stream.close()

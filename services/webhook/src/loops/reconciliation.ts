@@ -27,14 +27,14 @@ interface ReconciliationOptions {
   bus: Bus
   logger: Logger
   backoff: Backoff
-  /** Interval between two complete rounds. */
+  /** Time from the start of a complete round to the start of the next one. */
   intervalSeconds: number
   /** Called when jobs were made. */
   made: () => void
 }
 
 /** Longest time until the next check whether a page is due. */
-const MAX_INTERVAL_MS = 1_000
+const MAX_INTERVAL_MS = 500
 const MS_PER_SECOND = 1_000
 /** A process that dies during a page delays the others for this long. */
 const LEASE_SECONDS = 30

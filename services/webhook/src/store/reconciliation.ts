@@ -30,7 +30,7 @@ interface PageEnd {
   readonly place: string
   /** Whether all endpoints of the page have caught up with their logs. */
   readonly complete: boolean
-  /** Time to the next round, if this one was complete. */
+  /** Time from the start of this round to the start of the next one, if this one was complete. */
   readonly intervalSeconds: number
 }
 
@@ -40,9 +40,9 @@ export async function endPage(sql: Sql, { lease }: Page, { place, complete, inte
     update webhook.reconciliation r
     set lease = null, place = ${place}, complete = r.complete and ${complete},
       covered_to = case when ${place} = '' and r.complete and ${complete} then r.begun_at else r.covered_to end,
-      due_at = clock_timestamp() + make_interval(
-        secs => case when ${place} = '' and r.complete and ${complete} then ${intervalSeconds}::float8 else 0 end
-      )
+      due_at = case when ${place} = '' and r.complete and ${complete}
+        then greatest(clock_timestamp(), r.begun_at + make_interval(secs => ${intervalSeconds}::float8))
+        else clock_timestamp() end
     where r.lease = ${lease}`
 }
 
