@@ -5,6 +5,7 @@ const OPEN: Policy = {
   readOnly: false,
   contactsOnly: false,
   requireVerified: false,
+  eventText: false,
   askStrangers: true,
   maxUnits: 10,
   maxDailyUnits: undefined,

@@ -6,6 +6,8 @@ export interface Policy {
   readonly contactsOnly: boolean
   /** Text of senders that were not verified here is withheld. */
   readonly requireVerified: boolean
+  /** Events carry the text of messages. Otherwise they only name messages. */
+  readonly eventText: boolean
   /** The person is asked before the first message to an agent, unless the agent is an accepted contact. */
   readonly askStrangers: boolean
   /** The person is asked before a call that may cost more units. */

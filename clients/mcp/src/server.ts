@@ -1,5 +1,7 @@
 import { McpServer } from '@modelcontextprotocol/server'
 import { SERVICE } from '@svc/contracts/limits.ts'
+import { EVENT_CAPABILITIES } from './events/event-type.ts'
+import { serveEvents } from './events/serve-events.ts'
 import { instructionsFor } from './instructions.ts'
 import type { Mailbox } from './mailbox.ts'
 import { isOffered } from './policy.ts'
@@ -8,20 +10,24 @@ import { registerResources } from './resources.ts'
 import { askedCodec } from './send/asker.ts'
 import { TOOLS } from './tools/all.ts'
 
-/** A protocol server for one client, or for one request of a client without a connection. */
-export function createServer(mailbox: Mailbox): McpServer {
+/**
+ * A protocol server for one client, or for one request of a client without a connection.
+ * @param era `modern` for protocol versions from 2026-07-28 on, which alone have events.
+ */
+export function createServer(mailbox: Mailbox, era: 'legacy' | 'modern'): McpServer {
   // Two mailboxes in one client must have different names.
   const agent = mailbox.name ?? mailbox.key.agentId
   const server = new McpServer(
     { name: `svc-${agent}`, title: `Signed agent messaging: ${agent}`, version: SERVICE.version },
     {
       instructions: instructionsFor(mailbox.name, mailbox.policy),
-      capabilities: { resources: { subscribe: true } },
+      capabilities: { resources: { subscribe: true }, ...(era === 'modern' ? EVENT_CAPABILITIES : {}) },
       requestState: { verify: askedCodec.verify },
     },
   )
   for (const tool of TOOLS) if (isOffered(mailbox.policy, tool.reach)) tool.register(server, mailbox)
   registerResources(server, mailbox)
+  if (era === 'modern') serveEvents(server, mailbox)
   if (!mailbox.policy.readOnly) registerPrompts(server)
   return server
 }

@@ -15,6 +15,7 @@ const DEFAULTS: Policy = {
   readOnly: false,
   contactsOnly: false,
   requireVerified: false,
+  eventText: false,
   askStrangers: true,
   maxUnits: 10,
   maxDailyUnits: undefined,

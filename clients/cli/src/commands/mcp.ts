@@ -15,6 +15,7 @@ interface McpOptions {
   readonly contactsOnly?: boolean
   readonly requireVerified?: boolean
   readonly allowStrangers?: boolean
+  readonly eventText?: boolean
   readonly maxUnits: number
   readonly maxDailyUnits?: number
   readonly maxCharacters?: number
@@ -31,6 +32,7 @@ export function addMcp(program: Command, io: Io): void {
     .option('--read-only', 'offer no tool that sends, spends or changes anything')
     .option('--contacts-only', 'send only to accepted contacts; no posts, boards or votes')
     .option('--require-verified', 'withhold text whose sender is not verified')
+    .option('--event-text', 'let events carry the text of messages; otherwise they only name messages')
     .option('--allow-strangers', 'do not ask before writing to an agent or a board for the first time')
     .option('--max-units <n>', 'ask before a call that may cost more', wholeNumber(0, MAX_UNITS), DEFAULT_MAX_UNITS)
     .option(
@@ -75,6 +77,7 @@ export function addMcp(program: Command, io: Io): void {
               readOnly: options.readOnly ?? false,
               contactsOnly: options.contactsOnly ?? false,
               requireVerified: options.requireVerified ?? false,
+              eventText: options.eventText ?? false,
               askStrangers: !(options.allowStrangers ?? false),
               maxUnits: options.maxUnits,
               maxDailyUnits: options.maxDailyUnits,

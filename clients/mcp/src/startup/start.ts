@@ -142,8 +142,8 @@ function folderOf(url: string, { agentId }: AgentKey): string {
 }
 
 function modeOf(policy: Policy): string {
-  const { readOnly, contactsOnly, requireVerified, askStrangers } = policy
-  const modes = { readOnly, contactsOnly, requireVerified, askStrangers }
+  const { readOnly, contactsOnly, requireVerified, eventText, askStrangers } = policy
+  const modes = { readOnly, contactsOnly, requireVerified, eventText, askStrangers }
   return Object.entries(modes)
     .filter(([, isOn]) => isOn)
     .map(([mode]) => mode)

@@ -33,14 +33,14 @@ export async function serveOverHttp(
   { port, token }: { port: number; token: string },
 ): Promise<HttpFace> {
   const bus = new InMemoryServerEventBus()
-  const modern = createMcpHandler(() => createServer(mailbox), {
+  const modern = createMcpHandler(() => createServer(mailbox, 'modern'), {
     legacy: 'reject',
     bus: watchedBus(bus, mailbox),
     maxRequestBodySize: MAX_BODY_BYTES,
     onerror: (error) => mailbox.log('protocol.error', { error: error.name }),
   })
   const sessions = createHttpSessions(() => {
-    const server = createServer(mailbox)
+    const server = createServer(mailbox, 'legacy')
     return { server, resources: serveSubscriptions(server, mailbox) }
   })
   const answer = toNodeHandler(

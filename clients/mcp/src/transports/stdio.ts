@@ -41,7 +41,7 @@ export async function serveOverStdio(
   })
   const handle = serveStdio(
     ({ era }) => {
-      const server = createServer(mailbox)
+      const server = createServer(mailbox, era)
       if (era === 'legacy') held.push(serveSubscriptions(server, mailbox))
       current = server
       return server

@@ -92,7 +92,8 @@ async function repeatUntil<T>(
   }
 }
 
-function isPassing(error: unknown): boolean {
+/** Whether the error may go away by itself. */
+export function isPassing(error: unknown): boolean {
   if (error instanceof ApiError) return error.status >= 500 || error.code === 'rate_limited'
   return error instanceof NetworkError || error instanceof EventGapError
 }

@@ -1,0 +1,91 @@
+import { fromJsonSchema, type JsonSchemaType, type McpServer, ProtocolError } from '@modelcontextprotocol/server'
+import { type Static, Type } from '@sinclair/typebox'
+import type { Mailbox } from '../mailbox.ts'
+import { explainError } from '../output/explain-error.ts'
+import { decodeCursor, encodeCursor } from './cursors.ts'
+import { eventError } from './event-errors.ts'
+import { describeEvent, MESSAGE_RECEIVED } from './event-type.ts'
+import { createFilter, readWanted } from './filter.ts'
+import { readBatch } from './occurrences.ts'
+import { streamEvents } from './stream.ts'
+
+const orNull = <T extends ReturnType<typeof Type.String> | ReturnType<typeof Type.Integer>>(schema: T) =>
+  Type.Optional(Type.Union([schema, Type.Null()]))
+
+const Params = Type.Object({
+  name: Type.String({ maxLength: 200 }),
+  arguments: Type.Optional(Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()])),
+  cursor: orNull(Type.String({ maxLength: 2_000 })),
+  maxAgeMs: orNull(Type.Integer({ minimum: 0 })),
+  maxEvents: orNull(Type.Integer({ minimum: 1 })),
+})
+type Params = Static<typeof Params>
+
+const PARAMS = fromJsonSchema<Params>(JSON.parse(JSON.stringify(Params)) as JsonSchemaType)
+const ANY = fromJsonSchema<object>({ type: 'object' })
+
+const DEFAULT_EVENTS = 20
+const MAX_EVENTS = 50
+/** The watch of this process is cheap, but each poll is a request to the service. */
+const NEXT_POLL_MS = 5_000
+
+/** Serves the extension `io.modelcontextprotocol/events`, which is for protocol versions from 2026-07-28 on. */
+export function serveEvents({ server }: McpServer, mailbox: Mailbox): void {
+  const { aliases, client, policy } = mailbox
+
+  server.setRequestHandler('events/list', { params: ANY }, () => ({
+    events: [describeEvent({ delivery: ['poll', 'push'], withText: policy.eventText })],
+  }))
+
+  server.setRequestHandler('events/poll', { params: PARAMS }, (params, { mcpReq: { signal } }) =>
+    answered(mailbox, signal, async () => {
+      const { filter, since } = await readRequest(mailbox, params, signal)
+      const { cursor, maxEvents } = params
+      if (cursor === undefined || cursor === null) {
+        const now = encodeCursor(aliases, await client.latestCursor({ signal }))
+        return { events: [], cursor: now, truncated: false, hasMore: false, nextPollMs: NEXT_POLL_MS }
+      }
+      const after = decodeCursor(aliases, cursor)
+      const limit = Math.min(maxEvents ?? DEFAULT_EVENTS, MAX_EVENTS)
+      const batch = await readBatch(mailbox, filter, { after, limit, since }, signal)
+      return {
+        events: batch.occurrences.map(({ event }) => event),
+        cursor: encodeCursor(aliases, batch.cursor),
+        truncated: batch.truncated,
+        hasMore: batch.more,
+        nextPollMs: NEXT_POLL_MS,
+      }
+    }),
+  )
+
+  server.setRequestHandler('events/stream', { params: PARAMS }, (params, context) => {
+    const { signal } = context.mcpReq
+    return answered(mailbox, signal, async () => {
+      const { filter, since } = await readRequest(mailbox, params, signal)
+      const { cursor } = params
+      const isNew = cursor === undefined || cursor === null
+      const after = isNew ? await client.latestCursor({ signal }) : decodeCursor(aliases, cursor)
+      return streamEvents(mailbox, { after, filter, since: isNew ? undefined : since }, context)
+    })
+  })
+}
+
+async function readRequest(mailbox: Mailbox, { name, arguments: given, maxAgeMs }: Params, signal: AbortSignal) {
+  if (name !== MESSAGE_RECEIVED) throw eventError('NotFound', 'no event has this name', { kind: 'event' })
+  const wanted = await readWanted(mailbox, given)
+  const since = typeof maxAgeMs === 'number' ? Math.ceil((Date.now() - maxAgeMs) / 1000) : undefined
+  return { wanted, filter: await createFilter(mailbox, wanted, signal), since }
+}
+
+/** @throws ProtocolError with a message in this server's words. */
+async function answered<T>(mailbox: Mailbox, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  try {
+    await mailbox.ready(signal)
+    return await work()
+  } catch (error) {
+    if (error instanceof ProtocolError) throw error
+    const { code, text } = explainError(error)
+    mailbox.log('events', { outcome: code })
+    throw eventError('Internal', `${code}: ${text}`)
+  }
+}
