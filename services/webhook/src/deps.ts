@@ -5,7 +5,7 @@ import type { Database } from '@svc/postgres/database.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import type { InboxEvent } from './domain/accepted-event.ts'
 import type { SecretBox } from './domain/secret-box.ts'
-import type { ExemptTargets } from './domain/webhook-url.ts'
+import type { ExemptTargets } from '@svc/outbound/webhook-url.ts'
 
 /** Everything that handlers and loops may need. Each picks the parts that it uses. */
 export interface WebhookDeps {

@@ -3,7 +3,7 @@
  * with two requests at a time per endpoint.
  */
 import type { PosterOrder, PosterReport } from '@svc/test/tools/bench/live/live-webhooks.ts'
-import { post } from '../src/http/post.ts'
+import { post } from '@svc/outbound/post.ts'
 
 const TIMEOUT_MS = 10_000
 

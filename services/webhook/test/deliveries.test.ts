@@ -4,7 +4,7 @@ import { deleteWebhook, setWebhook } from '@svc/contracts/webhook.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { inspectJobs } from '../src/handlers/inspect-jobs.ts'
-import type { Resolve } from '../src/http/resolve.ts'
+import type { Resolve } from '@svc/outbound/resolve.ts'
 import { type Harness, newAgent, SECRET, startHarness } from './harness.ts'
 
 let h: Harness

@@ -18,7 +18,7 @@ import { startReceiver, type WebhookReceiver } from '@svc/test/support/stand-ins
 import type { TestProcess } from '@svc/test/support/system/processes.ts'
 import { connectCalls, type ServiceCalls, spawnWithin, startWithin } from '@svc/test/support/system/service-harness.ts'
 import type { WebhookConfig } from '../src/config.ts'
-import type { Resolve } from '../src/http/resolve.ts'
+import type { Resolve } from '@svc/outbound/resolve.ts'
 import { startWebhook } from '../src/service.ts'
 
 export const silent = createLogger('test', 'silent')

@@ -55,7 +55,7 @@ test('an unknown field and an invalid value are found', async () => {
 })
 
 test('spec 10.3: the network policy of webhook allows no block that its own rule refuses', () => {
-  const file = join(ROOT, 'services/webhook/src/domain/special-purpose.ts')
+  const file = join(ROOT, 'libs/outbound/src/special-purpose.ts')
   const print = 'import(process.argv[1]).then((rows) => console.log(JSON.stringify(Object.values(rows).flat())))'
   const rows = JSON.parse(execFileSync(process.execPath, ['-e', print, file], { encoding: 'utf8' })) as [
     string,

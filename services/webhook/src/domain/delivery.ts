@@ -1,5 +1,6 @@
 import { createHash, createHmac } from 'node:crypto'
 import { SERVICE } from '@svc/contracts/limits.ts'
+import { standardHeaders, standardKey } from '@svc/outbound/standard-webhooks.ts'
 
 interface Delivery {
   readonly configuration: string
@@ -22,31 +23,14 @@ export function deliveryHeaders(delivery: Delivery, secret: Uint8Array, nowMs: n
     'x-svc-message-id': delivery.messageId,
     'x-svc-delivery-id': id,
     'x-svc-signature': `sha256=${signatureOf(secret, timestamp, delivery.messageId, delivery.body)}`,
-    ...standardHeaders(id, timestamp, delivery.body, secret),
+    ...standardHeadersOf(id, timestamp, delivery.body, secret),
   }
 }
 
-const STANDARD_SECRET = 'whsec_'
-const STANDARD_KEY_BYTES = { min: 24, max: 64 }
-
-/**
- * The headers of Standard Webhooks, so that its libraries can verify a delivery. None without a secret as Standard Webhooks defines
- * it: `whsec_` and the base64 of 24 to 64 bytes.
- */
-function standardHeaders(id: string, timestamp: string, body: string, secret: Uint8Array): Record<string, string> {
+/** None without a secret as Standard Webhooks defines it (spec 10.9). */
+function standardHeadersOf(id: string, timestamp: string, body: string, secret: Uint8Array): Record<string, string> {
   const key = standardKey(Buffer.from(secret).toString('utf8'))
-  if (key === undefined) return {}
-  const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`, 'utf8').digest('base64')
-  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` }
-}
-
-/** @returns undefined unless the text is base64 letter for letter, because libraries decode other text differently. */
-function standardKey(secret: string): Buffer | undefined {
-  if (!secret.startsWith(STANDARD_SECRET)) return undefined
-  const text = secret.slice(STANDARD_SECRET.length)
-  const key = Buffer.from(text, 'base64')
-  const { min, max } = STANDARD_KEY_BYTES
-  return key.length >= min && key.length <= max && key.toString('base64') === text ? key : undefined
+  return key === undefined ? {} : standardHeaders([key], { id, timestamp, body })
 }
 
 /** HMAC-SHA256 over `<timestamp>.<message_id>.<exact_body_bytes>`, in hex. */

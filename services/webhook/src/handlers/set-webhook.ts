@@ -5,7 +5,7 @@ import { ServiceError } from '@svc/contracts/errors.ts'
 import type { setWebhook as setWebhookCall } from '@svc/contracts/webhook.ts'
 import type { Tx } from '@svc/postgres/database.ts'
 import type { WebhookDeps } from '../deps.ts'
-import { parseWebhookUrl } from '../domain/webhook-url.ts'
+import { parseWebhookUrl } from '@svc/outbound/webhook-url.ts'
 import { lockEndpoint, replaceConfiguration } from '../store/endpoints.ts'
 
 type Deps = Pick<WebhookDeps, 'database' | 'charging' | 'operations' | 'secrets' | 'exemptTargets'>

@@ -1,8 +1,8 @@
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { isPublicAddress } from '../domain/address.ts'
-import { AttemptError } from '../domain/attempt-error.ts'
-import type { Target } from '../domain/webhook-url.ts'
+import { isPublicAddress } from './address.ts'
+import { AttemptError } from './attempt-error.ts'
+import type { Target } from './webhook-url.ts'
 
 /** Resolves a name to addresses. @throws Error if the name has none, or the resolver does not answer. */
 export type Resolve = (host: string) => Promise<readonly string[]>

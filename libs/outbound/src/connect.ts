@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { type TLSSocket, connect as tlsConnect } from 'node:tls'
-import { type AttemptError, attemptErrorOf, lateIn } from '../domain/attempt-error.ts'
-import type { Target } from '../domain/webhook-url.ts'
+import { type AttemptError, attemptErrorOf, lateIn } from './attempt-error.ts'
+import type { Target } from './webhook-url.ts'
 
 /**
  * TLS is verified whatever the environment says: without `rejectUnauthorized`, NODE_TLS_REJECT_UNAUTHORIZED=0 would turn the check

@@ -2,8 +2,8 @@ import { isIPv6 } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import { type buildConnector, Client } from 'undici'
-import { AttemptError, attemptErrorOf } from '../domain/attempt-error.ts'
-import type { Target } from '../domain/webhook-url.ts'
+import { AttemptError, attemptErrorOf } from './attempt-error.ts'
+import type { Target } from './webhook-url.ts'
 import { connectToAny } from './connect.ts'
 
 interface Post {
@@ -14,6 +14,8 @@ interface Post {
   readonly body: string
   /** Timeout for everything together: connection, TLS, request and answer. */
   readonly timeoutMs: number
+  /** Called with each part of the answer's body that is read. */
+  readonly onAnswer?: (part: Uint8Array) => void
 }
 
 /** At most 64 KiB of an answer's body are read (spec 10.7). */
@@ -28,10 +30,10 @@ const MAX_RECEIVED_BYTES = 512 * 1024
 /**
  * Posts once, over a connection that nothing else uses and that ends with the answer. Redirects count as any other answer, and
  * proxies of the environment are not used, because this client supports neither.
- * @returns the status. Up to 64 KiB of the body are read within the timeout, and discarded.
+ * @returns the status. Up to 64 KiB of the body are read within the timeout.
  * @throws AttemptError if no answer arrives in time.
  */
-export async function post({ target, addresses, headers, body, timeoutMs }: Post): Promise<number> {
+export async function post({ target, addresses, headers, body, timeoutMs, onAnswer }: Post): Promise<number> {
   const signal = AbortSignal.timeout(timeoutMs)
   const socket = await connectToAny({ target, addresses, timeoutMs, signal })
   destroyIfEndless(socket)
@@ -46,7 +48,7 @@ export async function post({ target, addresses, headers, body, timeoutMs }: Post
   })
   try {
     const answer = await client.request({ method: 'POST', path: target.path, headers, body, signal, reset: true })
-    await readSome(answer.body)
+    await readSome(answer.body, onAnswer)
     return answer.statusCode
   } catch (error) {
     throw attemptErrorOf(error, 'answer')
@@ -76,13 +78,14 @@ function destroyIfEndless(socket: TLSSocket): void {
   })
 }
 
-/** Drains the body. Errors do not matter, because the status is known. */
-async function readSome(answer: Readable): Promise<void> {
+/** Reads the body. Errors do not matter, because the status is known. */
+async function readSome(answer: Readable, onPart: Post['onAnswer']): Promise<void> {
   let bytes = 0
   try {
     for await (const chunk of answer) {
       bytes += (chunk as Uint8Array).length
       if (bytes > MAX_ANSWER_BYTES) return
+      onPart?.(chunk as Uint8Array)
     }
   } catch {
     // The body was cut off, or did not arrive in time.
