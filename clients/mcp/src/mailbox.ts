@@ -1,6 +1,7 @@
 import type { AgentClient } from '@svc/sdk/client.ts'
 import type { AgentKey } from '@svc/sdk/keys.ts'
 import type { Log } from './log.ts'
+import type { SubscriptionStore } from './events/subscriptions/subscription-store.ts'
 import type { Policy } from './policy.ts'
 import type { Reader } from './reading/read.ts'
 import type { SearchIndex } from './reading/search-index.ts'
@@ -28,6 +29,8 @@ export interface Mailbox {
   readonly approvals: Marks
   readonly aliases: Aliases
   readonly cursor: CursorFile
+  readonly subscriptions: SubscriptionStore
+  readonly stateFolder: string
   readonly index: SearchIndex
   readonly unread: UnreadCounter
   readonly watcher: Watcher

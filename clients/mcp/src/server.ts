@@ -2,6 +2,7 @@ import { McpServer } from '@modelcontextprotocol/server'
 import { SERVICE } from '@svc/contracts/limits.ts'
 import { EVENT_CAPABILITIES } from './events/event-type.ts'
 import { serveEvents } from './events/serve-events.ts'
+import type { Subscriptions } from './events/subscriptions/subscribe.ts'
 import { instructionsFor } from './instructions.ts'
 import type { Mailbox } from './mailbox.ts'
 import { isOffered } from './policy.ts'
@@ -13,8 +14,9 @@ import { TOOLS } from './tools/all.ts'
 /**
  * A protocol server for one client, or for one request of a client without a connection.
  * @param era `modern` for protocol versions from 2026-07-28 on, which alone have events.
+ * @param subscriptions of a client with a token.
  */
-export function createServer(mailbox: Mailbox, era: 'legacy' | 'modern'): McpServer {
+export function createServer(mailbox: Mailbox, era: 'legacy' | 'modern', subscriptions?: Subscriptions): McpServer {
   // Two mailboxes in one client must have different names.
   const agent = mailbox.name ?? mailbox.key.agentId
   const server = new McpServer(
@@ -27,7 +29,7 @@ export function createServer(mailbox: Mailbox, era: 'legacy' | 'modern'): McpSer
   )
   for (const tool of TOOLS) if (isOffered(mailbox.policy, tool.reach)) tool.register(server, mailbox)
   registerResources(server, mailbox)
-  if (era === 'modern') serveEvents(server, mailbox)
+  if (era === 'modern') serveEvents(server, mailbox, subscriptions)
   if (!mailbox.policy.readOnly) registerPrompts(server)
   return server
 }

@@ -3,6 +3,7 @@ import { AgentClient } from '@svc/sdk/client.ts'
 import { generateKey } from '@svc/sdk/keys.ts'
 import { type Service, startService, uniqueName } from '@svc/sdk/test/agents.ts'
 import type { SharedKind } from '@svc/test/support/system/shared-system.ts'
+import type { CallbackRules } from '../src/events/subscriptions/callback.ts'
 import { createLog } from '../src/log.ts'
 import type { Policy } from '../src/policy.ts'
 import { openMailbox, type StartOptions } from '../src/startup/start.ts'
@@ -25,6 +26,7 @@ interface ServedOptions extends Partial<Omit<StartOptions, 'policy'>> {
   readonly policy?: Partial<Policy>
   readonly way?: Way
   readonly canAsk?: boolean
+  readonly callbacks?: CallbackRules
 }
 
 interface Served extends TestClient {
@@ -53,7 +55,7 @@ export async function startStage(kind?: SharedKind): Promise<Stage> {
   return {
     service,
     url,
-    async serve(stack, { policy, way = 'http 2026', canAsk, ...options } = {}) {
+    async serve(stack, { policy, way = 'http 2026', canAsk, callbacks = {}, ...options } = {}) {
       const folder = stack.use(temporaryFolder())
       const keyPath = options.keyPath ?? folder.path('key')
       const name = options.register ?? uniqueName('mcp')
@@ -64,7 +66,7 @@ export async function startStage(kind?: SharedKind): Promise<Stage> {
       })
       const start = { url, register: name, ...options, keyPath, policy: { ...DEFAULTS, ...policy } }
       const mailbox = stack.use(await openMailbox(start, createLog(lines)))
-      const face = stack.use(await serveOverHttp(mailbox, { port: 0, token: TOKEN }))
+      const face = stack.use(await serveOverHttp(mailbox, { port: 0, token: TOKEN, callbacks }))
       const client = stack.use(await overHttp(way, face.url, TOKEN, canAsk === undefined ? {} : { canAsk }))
       return Object.assign(client, { name, face, keyPath, path: folder.path, log: () => logged })
     },

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { fromJsonSchema } from '@modelcontextprotocol/server'
 import type { Event } from '@svc/contracts/resources.ts'
+import type { EventPage } from '@svc/sdk/events/event-listing.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { createFence } from '../output/fence.ts'
 import { timeOf } from '../reading/time.ts'
@@ -54,9 +55,8 @@ export async function readBatch(mailbox: Mailbox, filter: Filter, place: Place, 
   let truncated = false
   for (let pages = 1; ; pages += 1) {
     const page = await mailbox.client.events({ after: cursor, pageSize: limit, signal }).page()
-    const { earliest = 0, latest = page.next } = page
-    // The log is shorter than the cursor says, e.g. because the service was restored from a backup.
-    const start = cursor > latest ? latest : Math.max(cursor, earliest - 1)
+    const { latest = page.next } = page
+    const start = startIn(page, cursor)
     if (start !== cursor) [from, truncated] = [start, true]
     const next = Math.max(start, Math.min(page.next, latest))
     const young = page.items.filter(({ message }) => message.created_at >= since)
@@ -71,6 +71,22 @@ export async function readBatch(mailbox: Mailbox, filter: Filter, place: Place, 
     }
     cursor = next
   }
+}
+
+/** The place where reading can begin after a cursor, and whether events in between are gone. */
+export async function findStart(
+  { client }: Mailbox,
+  after: number,
+  signal: AbortSignal,
+): Promise<{ cursor: number; truncated: boolean }> {
+  const cursor = startIn(await client.events({ after, pageSize: 1, signal }).page(), after)
+  return { cursor, truncated: cursor !== after }
+}
+
+/** The cursor itself, unless events after it are gone, or the log is shorter, e.g. because the service was restored from a backup. */
+function startIn({ earliest = 0, latest, next }: EventPage, cursor: number): number {
+  const end = latest ?? next
+  return cursor > end ? end : Math.max(cursor, earliest - 1)
 }
 
 /** The texts of a batch share the characters of one result. Events beyond that are pointers. */

@@ -8,6 +8,7 @@ import { describeEvent, MESSAGE_RECEIVED } from './event-type.ts'
 import { createFilter, readWanted } from './filter.ts'
 import { readBatch } from './occurrences.ts'
 import { streamEvents } from './stream.ts'
+import type { Subscriptions } from './subscriptions/subscribe.ts'
 
 const orNull = <T extends ReturnType<typeof Type.String> | ReturnType<typeof Type.Integer>>(schema: T) =>
   Type.Optional(Type.Union([schema, Type.Null()]))
@@ -21,6 +22,15 @@ const Params = Type.Object({
 })
 type Params = Static<typeof Params>
 
+const Delivery = Type.Object({
+  mode: Type.Optional(Type.String({ maxLength: 40 })),
+  url: Type.String({ maxLength: 4_000 }),
+  secret: Type.Optional(Type.String({ maxLength: 200 })),
+})
+const Subscribe = Type.Composite([Params, Type.Object({ delivery: Delivery, ttlMs: orNull(Type.Integer({ minimum: 0 })) })])
+type Subscribe = Static<typeof Subscribe>
+
+const SUBSCRIBE = fromJsonSchema<Subscribe>(JSON.parse(JSON.stringify(Subscribe)) as JsonSchemaType)
 const PARAMS = fromJsonSchema<Params>(JSON.parse(JSON.stringify(Params)) as JsonSchemaType)
 const ANY = fromJsonSchema<object>({ type: 'object' })
 
@@ -29,12 +39,17 @@ const MAX_EVENTS = 50
 /** The watch of this process is cheap, but each poll is a request to the service. */
 const NEXT_POLL_MS = 5_000
 
-/** Serves the extension `io.modelcontextprotocol/events`, which is for protocol versions from 2026-07-28 on. */
-export function serveEvents({ server }: McpServer, mailbox: Mailbox): void {
+/**
+ * Serves the extension `io.modelcontextprotocol/events`, which is for protocol versions from 2026-07-28 on.
+ * @param subscriptions of the client's principal. Undefined over stdio, where a client has none.
+ */
+export function serveEvents(face: McpServer, mailbox: Mailbox, subscriptions: Subscriptions | undefined): void {
+  const { server } = face
   const { aliases, client, policy } = mailbox
+  const delivery = ['poll', 'push', ...(subscriptions === undefined ? [] : ['webhook'])]
 
   server.setRequestHandler('events/list', { params: ANY }, () => ({
-    events: [describeEvent({ delivery: ['poll', 'push'], withText: policy.eventText })],
+    events: [describeEvent({ delivery, withText: policy.eventText })],
   }))
 
   server.setRequestHandler('events/poll', { params: PARAMS }, (params, { mcpReq: { signal } }) =>
@@ -68,6 +83,41 @@ export function serveEvents({ server }: McpServer, mailbox: Mailbox): void {
       return streamEvents(mailbox, { after, filter, since: isNew ? undefined : since }, context)
     })
   })
+
+  serveSubscriptions(face, mailbox, subscriptions)
+}
+
+function serveSubscriptions({ server }: McpServer, mailbox: Mailbox, subscriptions: Subscriptions | undefined): void {
+  server.setRequestHandler('events/subscribe', { params: SUBSCRIBE }, (params, { mcpReq: { signal } }) =>
+    answered(mailbox, signal, async () => {
+      const known = withPrincipal(subscriptions)
+      const { wanted, since } = await readRequest(mailbox, params, signal)
+      const { delivery, cursor, ttlMs } = params
+      if (delivery.mode !== 'webhook') {
+        const data = { feature: 'deliveryMode', value: delivery.mode ?? null }
+        throw eventError('Unsupported', 'delivery.mode must be webhook', data)
+      }
+      const { url, secret = '' } = delivery
+      const isNew = cursor === undefined || cursor === null
+      const place = { cursor: isNew ? undefined : cursor, since: isNew ? undefined : since }
+      return known.subscribe({ wanted, url, secret, ttlMs, ...place }, signal)
+    }),
+  )
+
+  server.setRequestHandler('events/unsubscribe', { params: SUBSCRIBE }, (params, { mcpReq: { signal } }) =>
+    answered(mailbox, signal, async () => {
+      const known = withPrincipal(subscriptions)
+      const { wanted } = await readRequest(mailbox, params, signal)
+      known.unsubscribe(params.delivery.url, wanted)
+      return {}
+    }),
+  )
+}
+
+/** @throws ProtocolError Forbidden. */
+function withPrincipal(subscriptions: Subscriptions | undefined): Subscriptions {
+  if (subscriptions !== undefined) return subscriptions
+  throw eventError('Forbidden', 'a webhook needs a client with a token: connect to svc mcp --http. Use events/stream here')
 }
 
 async function readRequest(mailbox: Mailbox, { name, arguments: given, maxAgeMs }: Params, signal: AbortSignal) {

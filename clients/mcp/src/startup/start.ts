@@ -5,6 +5,7 @@ import type { AgentKey } from '@svc/sdk/keys.ts'
 import { createFileStore } from '@svc/sdk/store/file-store.ts'
 import type { Store } from '@svc/sdk/store/store.ts'
 import { StartError } from '../errors.ts'
+import { SubscriptionStore } from '../events/subscriptions/subscription-store.ts'
 import type { Log } from '../log.ts'
 import type { Mailbox } from '../mailbox.ts'
 import type { Policy } from '../policy.ts'
@@ -98,6 +99,8 @@ export async function openMailbox(options: StartOptions, log: Log): Promise<Mail
     approvals: new Marks(folder, 'approved'),
     aliases: createAliases(key),
     cursor,
+    subscriptions: new SubscriptionStore(folder, cipher),
+    stateFolder: folder,
     index: new SearchIndex({ client, reader, cipher }, folder),
     unread: new UnreadCounter(client, log),
     watcher,

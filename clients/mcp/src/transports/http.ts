@@ -5,6 +5,8 @@ import type { AddressInfo } from 'node:net'
 import { localhostHostValidation, localhostOriginValidation, toNodeHandler } from '@modelcontextprotocol/node'
 import { createMcpHandler, InMemoryServerEventBus, isLegacyRequest } from '@modelcontextprotocol/server'
 import { StartError } from '../errors.ts'
+import type { CallbackRules } from '../events/subscriptions/callback.ts'
+import { Subscriptions } from '../events/subscriptions/subscribe.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { changingUris } from '../resources.ts'
 import { createServer } from '../server.ts'
@@ -27,13 +29,15 @@ const MAX_BODY_BYTES = 512 * 1024
  * its own (DNS rebinding).
  * @param port 0 for any free port.
  * @param token at least 32 characters. Clients send it as `Authorization: Bearer <token>`.
+ * @param callbacks rules for the URLs of event subscriptions, for tests.
  */
 export async function serveOverHttp(
   mailbox: Mailbox,
-  { port, token }: { port: number; token: string },
+  { port, token, callbacks = {} }: { port: number; token: string; callbacks?: CallbackRules },
 ): Promise<HttpFace> {
+  const subscriptions = new Subscriptions(mailbox, { token, rules: callbacks })
   const bus = new InMemoryServerEventBus()
-  const modern = createMcpHandler(() => createServer(mailbox, 'modern'), {
+  const modern = createMcpHandler(() => createServer(mailbox, 'modern', subscriptions), {
     legacy: 'reject',
     bus: watchedBus(bus, mailbox),
     maxRequestBodySize: MAX_BODY_BYTES,
@@ -68,6 +72,7 @@ export async function serveOverHttp(
   })
   server.listen(port, LOOPBACK)
   await once(server, 'listening').catch((cause: NodeJS.ErrnoException) => {
+    void subscriptions[Symbol.asyncDispose]()
     const reason = cause.code === 'EADDRINUSE' ? 'address already in use' : cause.message
     throw new StartError(`${LOOPBACK}:${port} cannot be listened on: ${reason}; name another port with --http`, {
       cause,
@@ -78,6 +83,7 @@ export async function serveOverHttp(
   return {
     url,
     async [Symbol.asyncDispose]() {
+      await subscriptions[Symbol.asyncDispose]()
       await modern.close()
       await sessions[Symbol.asyncDispose]()
       server.closeAllConnections()
