@@ -1,6 +1,7 @@
 import type { AgentClient } from '@svc/sdk/client.ts'
 import type { AgentKey } from '@svc/sdk/keys.ts'
 import type { Log } from './log.ts'
+import type { Told } from './channel/told.ts'
 import type { SubscriptionStore } from './events/subscriptions/subscription-store.ts'
 import type { Policy } from './policy.ts'
 import type { Reader } from './reading/read.ts'
@@ -30,6 +31,8 @@ export interface Mailbox {
   readonly aliases: Aliases
   readonly cursor: CursorFile
   readonly subscriptions: SubscriptionStore
+  /** Messages that a channel has told of. */
+  readonly told: Told
   readonly stateFolder: string
   readonly index: SearchIndex
   readonly unread: UnreadCounter

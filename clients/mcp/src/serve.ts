@@ -1,4 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
+import type { Audience } from './channel/channel.ts'
+import { StartError } from './errors.ts'
 import { createLog } from './log.ts'
 import type { Mailbox } from './mailbox.ts'
 import { openMailbox, type StartOptions } from './startup/start.ts'
@@ -11,6 +13,8 @@ interface ServeOptions extends StartOptions {
   readonly httpPort?: number | undefined
   /** Default: `<keyPath>.token`. */
   readonly tokenPath?: string | undefined
+  /** Whose messages are told to a session of Claude Code. Needs stdio. */
+  readonly channel?: Audience | undefined
 }
 
 interface ServeIo {
@@ -25,10 +29,13 @@ interface ServeIo {
  * @throws StartError if the configuration is wrong, ApiError if the service refuses the registration.
  */
 export async function serve(options: ServeOptions, io: ServeIo): Promise<void> {
+  if (options.channel !== undefined && options.httpPort !== undefined) {
+    throw new StartError('--channel needs stdio: leave --http out, or leave --channel out and use MCP Events')
+  }
   const log = createLog(io.stderr)
   const mailbox = await openMailbox(options, log)
   try {
-    if (options.httpPort === undefined) await serveOverStdio(mailbox, io)
+    if (options.httpPort === undefined) await serveOverStdio(mailbox, io, options.channel)
     else await serveUntilAborted(mailbox, options, options.httpPort, io.signal)
   } finally {
     await mailbox[Symbol.asyncDispose]()

@@ -1,5 +1,6 @@
 import { McpServer } from '@modelcontextprotocol/server'
 import { SERVICE } from '@svc/contracts/limits.ts'
+import { CHANNEL_CAPABILITY } from './channel/channel.ts'
 import { EVENT_CAPABILITIES } from './events/event-type.ts'
 import { serveEvents } from './events/serve-events.ts'
 import type { Subscriptions } from './events/subscriptions/subscribe.ts'
@@ -11,19 +12,28 @@ import { registerResources } from './resources.ts'
 import { askedCodec } from './send/asker.ts'
 import { TOOLS } from './tools/all.ts'
 
+interface Extras {
+  /** Of a client with a token. */
+  readonly subscriptions?: Subscriptions
+  readonly hasChannel?: boolean
+}
+
 /**
  * A protocol server for one client, or for one request of a client without a connection.
  * @param era `modern` for protocol versions from 2026-07-28 on, which alone have events.
- * @param subscriptions of a client with a token.
  */
-export function createServer(mailbox: Mailbox, era: 'legacy' | 'modern', subscriptions?: Subscriptions): McpServer {
+export function createServer(mailbox: Mailbox, era: 'legacy' | 'modern', { subscriptions, hasChannel = false }: Extras = {}): McpServer {
   // Two mailboxes in one client must have different names.
   const agent = mailbox.name ?? mailbox.key.agentId
   const server = new McpServer(
     { name: `svc-${agent}`, title: `Signed agent messaging: ${agent}`, version: SERVICE.version },
     {
       instructions: instructionsFor(mailbox.name, mailbox.policy),
-      capabilities: { resources: { subscribe: true }, ...(era === 'modern' ? EVENT_CAPABILITIES : {}) },
+      capabilities: {
+        resources: { subscribe: true },
+        ...(era === 'modern' ? EVENT_CAPABILITIES : {}),
+        ...(hasChannel ? { experimental: CHANNEL_CAPABILITY } : {}),
+      },
       requestState: { verify: askedCodec.verify },
     },
   )

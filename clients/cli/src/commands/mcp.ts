@@ -1,9 +1,11 @@
 import { StartError } from '@svc/mcp/errors.ts'
 import { serve } from '@svc/mcp/serve.ts'
-import type { Command } from 'commander'
+import { type McpStatus, readStatus } from '@svc/mcp/status.ts'
+import { type Command, Option } from 'commander'
 import { TOLD, wholeNumber } from '../arguments.ts'
 import { contextOf } from '../context.ts'
 import { type Io, UsageError } from '../io.ts'
+import { columns } from '../output/output.ts'
 
 interface McpOptions {
   readonly register?: string
@@ -16,6 +18,7 @@ interface McpOptions {
   readonly requireVerified?: boolean
   readonly allowStrangers?: boolean
   readonly eventText?: boolean
+  readonly channel?: 'contacts' | 'anyone' | true
   readonly maxUnits: number
   readonly maxDailyUnits?: number
   readonly maxCharacters?: number
@@ -25,7 +28,7 @@ const DEFAULT_MAX_UNITS = 10
 const MAX_UNITS = 1_000_000
 
 export function addMcp(program: Command, io: Io): void {
-  program
+  const mcp = program
     .command('mcp')
     .description('serve this agent to a client of the Model Context Protocol, over stdio or HTTP')
     .option('--register <name>', 'create the key file if it does not exist, and register it under this name')
@@ -33,6 +36,12 @@ export function addMcp(program: Command, io: Io): void {
     .option('--contacts-only', 'send only to accepted contacts; no posts, boards or votes')
     .option('--require-verified', 'withhold text whose sender is not verified')
     .option('--event-text', 'let events carry the text of messages; otherwise they only name messages')
+    .addOption(
+      new Option(
+        '--channel [whom]',
+        'tell a session of Claude Code of new messages, without their text: of contacts (default), or of anyone',
+      ).choices(['contacts', 'anyone']),
+    )
     .option('--allow-strangers', 'do not ask before writing to an agent or a board for the first time')
     .option('--max-units <n>', 'ask before a call that may cost more', wholeNumber(0, MAX_UNITS), DEFAULT_MAX_UNITS)
     .option(
@@ -73,6 +82,7 @@ export function addMcp(program: Command, io: Io): void {
             httpPort: options.http,
             tokenPath: options.tokenFile,
             resultCharacters: options.maxCharacters,
+            channel: options.channel === true ? 'contacts' : options.channel,
             policy: {
               readOnly: options.readOnly ?? false,
               contactsOnly: options.contactsOnly ?? false,
@@ -90,6 +100,52 @@ export function addMcp(program: Command, io: Io): void {
         throw error
       }
     })
+  addStatus(mcp, io)
+}
+
+function addStatus(mcp: Command, io: Io): void {
+  mcp
+    .command('status')
+    .description('show which messages a channel has told of, which were read and answered since, and the event subscriptions')
+    .addHelpText(
+      'after',
+      `
+Told means written to the client, read means that a tool has shown the message, and answered means that an answer was sent.
+None of them implies the next. A channel that is not loaded in the session drops notifications silently.
+
+Example:
+  svc mcp status --key alice.key`,
+    )
+    .action((_options: object, command: Command) => {
+      const context = contextOf(io, command)
+      try {
+        const { state } = command.optsWithGlobals<{ state?: string }>()
+        const where = { url: context.target.url, keyPath: context.keyPath(), statePath: state }
+        const status = readStatus(where)
+        context.out.print(status, linesOf(status))
+      } catch (error) {
+        if (error instanceof StartError) throw new UsageError(error.message, { cause: error })
+        throw error
+      }
+    })
+}
+
+function linesOf({ listening, channel, subscriptions }: McpStatus): string[] {
+  const told = channel.told.map(
+    ({ message_id, told_at, read_at, answered_at }) =>
+      `  ${message_id}  told ${told_at}  read ${read_at ?? 'no'}  answered ${answered_at ?? 'no'}`,
+  )
+  const subscribed = subscriptions.map(
+    ({ id, host, expires_at, active, last_delivery_at, last_error }) =>
+      `  ${id}  ${host}  ${active ? 'active' : 'suspended'}  until ${expires_at}  last delivery ${last_delivery_at ?? 'none'}  last error ${last_error ?? 'none'}`,
+  )
+  return [
+    ...columns({ listening: listening ? 'yes' : 'no', channel: channel.running ? 'running' : 'not running' }),
+    `told: ${told.length}`,
+    ...told,
+    `subscriptions: ${subscribed.length}`,
+    ...subscribed,
+  ]
 }
 
 function collect(value: string, earlier: string[]): string[] {

@@ -58,6 +58,7 @@ export async function viewMessages(
   const views = []
   for (const message of messages)
     views.push(await viewMessage(mailbox, message, { fence, boardId, characters }, signal))
+  mailbox.told.markRead(messages.map(({ envelope }) => envelope.id))
   return views
 }
 

@@ -63,6 +63,7 @@ export async function deliver(mailbox: Mailbox, outgoing: Outgoing, call: Call):
     const { lane, msg_id: id } = await post(mailbox, outgoing, record, signal)
     if (id !== record.envelope.id) throw new AnswerError('the answer is about another message')
     mailbox.log('sent', { id })
+    if (outgoing.replyTo !== undefined) mailbox.told.markAnswered(outgoing.replyTo)
     return shown(
       receiptOf(record, lane, { agent, before: budget, after: await findBudget(mailbox, signal), acceptance }),
     )

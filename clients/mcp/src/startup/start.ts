@@ -4,6 +4,7 @@ import { AgentClient } from '@svc/sdk/client.ts'
 import type { AgentKey } from '@svc/sdk/keys.ts'
 import { createFileStore } from '@svc/sdk/store/file-store.ts'
 import type { Store } from '@svc/sdk/store/store.ts'
+import { Told } from '../channel/told.ts'
 import { StartError } from '../errors.ts'
 import { SubscriptionStore } from '../events/subscriptions/subscription-store.ts'
 import type { Log } from '../log.ts'
@@ -100,6 +101,7 @@ export async function openMailbox(options: StartOptions, log: Log): Promise<Mail
     aliases: createAliases(key),
     cursor,
     subscriptions: new SubscriptionStore(folder, cipher),
+    told: new Told(folder),
     stateFolder: folder,
     index: new SearchIndex({ client, reader, cipher }, folder),
     unread: new UnreadCounter(client, log),
@@ -139,7 +141,7 @@ function clientOf({
 }
 
 /** One folder per service and key, because a cursor is valid only for one of each. */
-function folderOf(url: string, { agentId }: AgentKey): string {
+export function folderOf(url: string, { agentId }: AgentKey): string {
   const service = createHash('sha256').update(new URL(url).origin).digest('hex').slice(0, 12)
   return `${agentId}-${service}`
 }

@@ -84,6 +84,11 @@ function ageMs(file: string): number {
   return Date.now() - (writtenAtMs(file) ?? Date.now())
 }
 
+/** Whether a process holds the lease of this file now. */
+export function isHeld(path: string): boolean {
+  return readIfThere(path) !== undefined && ageMs(path) <= STALE_MS
+}
+
 function isGone(pid: number): boolean {
   try {
     process.kill(pid, 0)

@@ -37,7 +37,7 @@ export async function serveOverHttp(
 ): Promise<HttpFace> {
   const subscriptions = new Subscriptions(mailbox, { token, rules: callbacks })
   const bus = new InMemoryServerEventBus()
-  const modern = createMcpHandler(() => createServer(mailbox, 'modern', subscriptions), {
+  const modern = createMcpHandler(() => createServer(mailbox, 'modern', { subscriptions }), {
     legacy: 'reject',
     bus: watchedBus(bus, mailbox),
     maxRequestBodySize: MAX_BODY_BYTES,

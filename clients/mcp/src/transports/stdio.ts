@@ -1,9 +1,11 @@
 import type { Readable, Writable } from 'node:stream'
 import type { McpServer } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
+import { type Audience, runChannel } from '../channel/channel.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { changingUris } from '../resources.ts'
 import { createServer } from '../server.ts'
+import { withoutDiscovery } from './legacy-opening.ts'
 import { serveSubscriptions, tellOfChanges } from './subscriptions.ts'
 
 /** The server sends this when a client of 2026-07-28 has opened a subscription. */
@@ -12,11 +14,15 @@ const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 /**
  * Serves one client over a pair of streams until the client closes its end, or the signal is aborted. Supports every protocol
  * version of the library. The client's first message names its version.
+ * @param channel whose messages are told to the session through a channel. Undefined means that there is none.
  */
 export async function serveOverStdio(
   mailbox: Mailbox,
   { stdin, stdout, signal }: { stdin: Readable; stdout: Writable; signal: AbortSignal },
+  channel?: Audience,
 ): Promise<void> {
+  const ended = new AbortController()
+  let telling: Promise<void> | undefined
   const held: Disposable[] = []
   let current: McpServer | undefined
   let watch: Disposable | undefined
@@ -41,14 +47,21 @@ export async function serveOverStdio(
   })
   const handle = serveStdio(
     ({ era }) => {
-      const server = createServer(mailbox, era)
+      const server = createServer(mailbox, era, { hasChannel: channel !== undefined && era === 'legacy' })
       if (era === 'legacy') held.push(serveSubscriptions(server, mailbox))
+      if (era === 'legacy' && channel !== undefined) {
+        server.server.oninitialized = () => {
+          telling ??= runChannel(mailbox, channel, (one) => server.server.notification(one), ended.signal)
+        }
+      }
       current = server
       return server
     },
-    { transport: wire, onerror: (error) => mailbox.log('protocol.error', { error: error.name }) },
+    { transport: channel === undefined ? wire : withoutDiscovery(wire), onerror: (error) => mailbox.log('protocol.error', { error: error.name }) },
   )
   await closed
+  ended.abort()
+  await telling
   for (const one of held) one[Symbol.dispose]()
   await handle.close()
 }

@@ -21,6 +21,8 @@ export const readMessage = defineTool({
     if (sender !== undefined) mailbox.senders.use(await mailbox.senders.ofName(sender, signal))
     const message = await mailbox.client.message(message_id, { signal })
     const excerpt = { offset, characters: mailbox.resultCharacters }
-    return { message: await viewMessage(mailbox, message, { fence, ...excerpt }, signal), fence: fence.nonce }
+    const view = await viewMessage(mailbox, message, { fence, ...excerpt }, signal)
+    mailbox.told.markRead([message_id])
+    return { message: view, fence: fence.nonce }
   },
 })
