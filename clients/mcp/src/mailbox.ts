@@ -40,6 +40,10 @@ export interface Mailbox {
   readonly log: Log
   /** The most characters of others' text in one result. */
   readonly resultCharacters: number
+  /** The name of the server for its client. Undefined: from the agent's name. */
+  readonly serverName: string | undefined
+  /** Begins the name of every tool. Empty unless the server has a name of its own. */
+  readonly toolPrefix: string
   /**
    * Runs calls that spend units one after another, across all processes of a state folder. Otherwise two calls that each
    * fit under a ceiling could together exceed it.

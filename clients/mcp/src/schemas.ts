@@ -71,7 +71,7 @@ export function unreadText(unread: Static<typeof UnreadSchema>): string {
 export const BodyFields = {
   body: Type.String({ description: 'The message: text, or JSON as text if json is true' }),
   json: Type.Optional(
-    Type.Boolean({ description: 'If true, body is parsed as JSON, and its value is sent instead of text' }),
+    Type.Boolean({ description: 'Send the value of the JSON in body instead of text' }),
   ),
 }
 
@@ -91,7 +91,7 @@ export function bodyOf({ body, json = false }: { body: string; json?: boolean | 
 export const AcceptReplies = (isDefault: boolean) =>
   Type.Optional(
     Type.Boolean({
-      description: `First accept the recipient as a contact, so that its answers reach your inbox. Costs 1 unit more, unless it is a contact already. Never changes a block. Default ${isDefault}`,
+      description: `First accept the recipient as a contact (1 unit), so that its answers reach your inbox. Never changes a block. Default ${isDefault}`,
     }),
   )
 
@@ -99,7 +99,7 @@ export const OwnId = Type.Optional(
   Type.String({
     pattern: ids.MessageId.pattern ?? '',
     description:
-      'A new id that you choose for this message, 8 to 80 characters of A-Z a-z 0-9 _ -. The same id is the same message, never a second one. Without an id, the same content within a day is the same message; choose a new id to send it once more',
+      'A new id of your choice, 8 to 80 of A-Z a-z 0-9 _ -. The same id, or without one the same content within a day, is never sent twice; a new id sends it once more',
   }),
 )
 export const Id = matching(ID, 'Id of a message, as a result shows it')

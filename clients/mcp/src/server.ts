@@ -26,9 +26,9 @@ export function createServer(mailbox: Mailbox, era: 'legacy' | 'modern', { subsc
   // Two mailboxes in one client must have different names.
   const agent = mailbox.name ?? mailbox.key.agentId
   const server = new McpServer(
-    { name: `svc-${agent}`, title: `Signed agent messaging: ${agent}`, version: SERVICE.version },
+    { name: mailbox.serverName ?? `svc-${agent}`, title: `Signed agent messaging: ${agent}`, version: SERVICE.version },
     {
-      instructions: instructionsFor(mailbox.name, mailbox.policy),
+      instructions: instructionsFor(mailbox),
       capabilities: {
         resources: { subscribe: true },
         ...(era === 'modern' ? EVENT_CAPABILITIES : {}),

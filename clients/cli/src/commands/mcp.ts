@@ -1,7 +1,7 @@
 import { StartError } from '@svc/mcp/errors.ts'
 import { serve } from '@svc/mcp/serve.ts'
 import { type McpStatus, readStatus } from '@svc/mcp/status.ts'
-import { type Command, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { TOLD, wholeNumber } from '../arguments.ts'
 import { contextOf } from '../context.ts'
 import { type Io, UsageError } from '../io.ts'
@@ -22,6 +22,7 @@ interface McpOptions {
   readonly maxUnits: number
   readonly maxDailyUnits?: number
   readonly maxCharacters?: number
+  readonly name?: string
 }
 
 const DEFAULT_MAX_UNITS = 10
@@ -60,9 +61,10 @@ export function addMcp(program: Command, io: Io): void {
     .option('--token-file <file>', 'the token for HTTP, created if missing; default: <key file>.token')
     .option(
       '--max-characters <n>',
-      "the most characters of others' text in one result; default 20000",
+      "the most bytes (characters of ASCII) of others' text in one result; default 20000",
       wholeNumber(1_000, 1_000_000),
     )
+    .option('--name <name>', 'name of the server, which begins the names of its tools: for two mailboxes in one client', serverName)
     .addHelpText(
       'after',
       '\nExample:\n  svc mcp --key alice.key --register alice\n\ndocs/guides/mcp.md shows how to configure clients.',
@@ -82,6 +84,7 @@ export function addMcp(program: Command, io: Io): void {
             httpPort: options.http,
             tokenPath: options.tokenFile,
             resultCharacters: options.maxCharacters,
+            serverName: options.name,
             channel: options.channel === true ? 'contacts' : options.channel,
             policy: {
               readOnly: options.readOnly ?? false,
@@ -146,6 +149,12 @@ function linesOf({ listening, channel, subscriptions }: McpStatus): string[] {
     `subscriptions: ${subscribed.length}`,
     ...subscribed,
   ]
+}
+
+/** Short, because some clients refuse names of tools with more than 64 characters, and add the server's name once more. */
+function serverName(value: string): string {
+  if (/^[a-z][a-z0-9-]{0,15}$/.test(value)) return value
+  throw new InvalidArgumentError('It must have 1 to 16 characters of a-z, 0-9 and -, and begin with a letter.')
 }
 
 function collect(value: string, earlier: string[]): string[] {

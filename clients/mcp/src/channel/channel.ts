@@ -150,13 +150,13 @@ async function isContact(
 function notificationOf(mailbox: Mailbox, news: readonly News[]): Notification {
   const [first] = news
   if (first === undefined || news.length > 1) {
-    const content = `${news.length} messages arrived. Call check_inbox to read them. ${IS_DATA}`
+    const content = `${news.length} messages arrived. Call ${mailbox.toolPrefix}check_inbox to read them. ${IS_DATA}`
     return { method: METHOD, params: { content, meta: { count: String(news.length) } } }
   }
   const { event, sender, verified, characters } = first
   const { id, type } = event.message.envelope
   const { message_id } = createBorder(mailbox).show(ID, { message_id: id })
-  const content = `A message arrived. Call read_message with message_id ${message_id} to read it. ${IS_DATA}`
+  const content = `A message arrived. Call ${mailbox.toolPrefix}read_message with message_id ${message_id} to read it. ${IS_DATA}`
   const meta = {
     message_id,
     lane: event.kind,

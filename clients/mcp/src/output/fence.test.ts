@@ -62,6 +62,7 @@ test.each([
   ['lines', '\n'.repeat(50)],
   ['invisible characters', '\u200b'.repeat(50)],
   ['surrogate pairs', '😀'.repeat(50)],
+  ['Chinese characters', '漢'.repeat(50)],
   ['lone surrogates', '\ud800'.repeat(50)],
   ['tags', '\u{e0041}'.repeat(50)],
 ])('a fenced excerpt of %s is within its limit, and the next excerpt continues after it', (_, text) => {
@@ -69,7 +70,7 @@ test.each([
   for (let at = 0; at < text.length; at = excerptEnd(text, at, 40)) parts.push(text.slice(at, excerptEnd(text, at, 40)))
   expect(parts.join('')).toBe(text)
   const empty = fence.wrap('').length
-  for (const part of parts) expect(fence.wrap(part).length - empty).toBeLessThanOrEqual(40)
+  for (const part of parts) expect(Buffer.byteLength(fence.wrap(part)) - empty).toBeLessThanOrEqual(40)
 })
 
 test('text of the service is shown as one line in quotes', () => {

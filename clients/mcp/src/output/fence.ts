@@ -25,9 +25,9 @@ const LINE_END = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/u
  * characters, fillers, variation selectors except the emoji selector, and tags, which can spell text that only a model sees.
  */
 const INVISIBLE = /(?!\t|\ufe0f)[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu
-/** Each further line adds its nonce and mark to the result, in characters. */
+/** Each further line adds its nonce and mark to the result, in bytes. */
 const LINE_COST = 19
-/** The largest length of an escaped character. */
+/** The largest length of an escaped character, in bytes. */
 const INVISIBLE_COST = 9
 
 /** @param makeNonce makes 16 hex digits. Tests pass their own. */
@@ -61,13 +61,14 @@ export function quoted(text: string, maxCharacters = 200): string {
 }
 
 /**
- * The end of an excerpt that has at most `maxCharacters` characters when fenced, for any number of lines and invisible
- * characters. The excerpt has at least one character, and does not split a surrogate pair.
+ * The end of an excerpt that has at most `maxBytes` bytes of UTF-8 when fenced, for any number of lines and invisible
+ * characters. A token of a model has at least one byte, so the bound holds for tokens in every script. The excerpt has at
+ * least one character, and does not split a surrogate pair.
  */
-export function excerptEnd(text: string, offset: number, maxCharacters: number): number {
+export function excerptEnd(text: string, offset: number, maxBytes: number): number {
   let end = offset
-  let left = maxCharacters
-  for (const character of text.slice(offset, offset + maxCharacters + 1)) {
+  let left = maxBytes
+  for (const character of text.slice(offset, offset + maxBytes + 1)) {
     left -= costOf(character)
     if (left < 0 && end > offset) return end
     end += character.length
@@ -77,7 +78,7 @@ export function excerptEnd(text: string, offset: number, maxCharacters: number):
 
 function costOf(character: string): number {
   if (LINE_END.test(character)) return LINE_COST
-  return visible(character) === character ? character.length : INVISIBLE_COST
+  return visible(character) === character ? Buffer.byteLength(character) : INVISIBLE_COST
 }
 
 /** Escapes invisible characters: U+202E becomes `\u{202e}`. */

@@ -41,6 +41,8 @@ export interface StartOptions {
   readonly policy: Policy
   /** The most characters of others' text in one result. Default 20,000. */
   readonly resultCharacters?: number | undefined
+  /** Names the server, and begins the names of its tools, so that two mailboxes in one client do not clash. */
+  readonly serverName?: string | undefined
 }
 
 const RESULT_CHARACTERS = 20_000
@@ -55,7 +57,7 @@ const FIRST_ATTEMPTS = 3
  * @throws ApiError if the service refuses the registration.
  */
 export async function openMailbox(options: StartOptions, log: Log): Promise<Mailbox & AsyncDisposable> {
-  const { url, authority, keyPath, register, policy, resultCharacters = RESULT_CHARACTERS } = options
+  const { url, authority, keyPath, register, policy, resultCharacters = RESULT_CHARACTERS, serverName } = options
   const key = register === undefined ? readKeyFile(keyPath) : readOrMakeKeyFile(keyPath)
   const firstClient = clientOf({ url, authority, key, attempts: FIRST_ATTEMPTS })
   const root = options.statePath ?? `${keyPath}.state`
@@ -108,6 +110,8 @@ export async function openMailbox(options: StartOptions, log: Log): Promise<Mail
     watcher,
     log,
     resultCharacters,
+    serverName,
+    toolPrefix: serverName === undefined ? '' : `${serverName}_`,
     exclusively: (work, signal) => turns.runAlone(work, signal),
     [Symbol.asyncDispose]: () => watcher[Symbol.asyncDispose](),
   }

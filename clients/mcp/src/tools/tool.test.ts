@@ -21,6 +21,7 @@ type Fields = Record<string, any>
 /** A client in this process, which gets the objects of the server themselves. */
 async function clientOf(tools: readonly Tool[], logged: unknown[] = []): Promise<Client> {
   const mailbox = {
+    toolPrefix: '',
     ready: async () => undefined,
     aliases: createAliases(generateKey()),
     sent: { find: () => undefined },
@@ -53,11 +54,21 @@ function looseTexts(schema: Fields, path = ''): string[] {
 test('a client in this process accepts every tool; every text of a result is fenced, has a pattern, or is of this server', async () => {
   const { tools } = await (await clientOf(TOOLS)).listTools()
   expect(tools).toHaveLength(TOOLS.length)
-  for (const { name, outputSchema = {} } of tools) {
+  for (const { name, output } of TOOLS) {
     expect(
-      looseTexts(outputSchema).filter((path) => !OWN_WORDS.test(path)),
+      looseTexts(output).filter((path) => !OWN_WORDS.test(path)),
       name,
     ).toEqual([])
+  }
+})
+
+test('the list of tools is at most 16 KB, and tells the schema of no result', async () => {
+  const { tools } = await (await clientOf(TOOLS)).listTools()
+  expect(Buffer.byteLength(JSON.stringify(tools))).toBeLessThanOrEqual(16 * 1024)
+  for (const { name, outputSchema, description = '' } of tools) {
+    expect(outputSchema, name).toBeUndefined()
+    // Some clients cut a description after 2 KB.
+    expect(Buffer.byteLength(description), name).toBeLessThan(1_024)
   }
 })
 
@@ -135,7 +146,7 @@ describe('arguments', () => {
     ['a fraction as text', { ...plain, count: '1.5' }, 'count'],
     ['a number for a boolean', { ...plain, isFast: 1 }, 'isFast'],
     ['null for a required argument', { ...plain, body: null }, 'body'],
-    ['an unknown argument with a value', { ...plain, other: 1 }, 'additional'],
+    ['an unknown argument with a value', { ...plain, other: 1 }, 'there is no argument "other": the arguments are body, ids'],
   ])('%s', async (_, args, read) => {
     const result = await (await clientOf([tool])).callTool({ name: 'reading', arguments: args })
     if (typeof read === 'string')

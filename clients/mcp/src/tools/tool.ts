@@ -11,7 +11,7 @@ import { AnswerError } from '@svc/sdk/errors.ts'
 import type { Call } from '../call.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { errorText, explainError } from '../output/explain-error.ts'
-import { createFence } from '../output/fence.ts'
+import { createFence, quoted } from '../output/fence.ts'
 import { render } from '../output/render.ts'
 import type { Reach } from '../policy.ts'
 import { UnreadSchema, unreadText } from '../schemas.ts'
@@ -40,6 +40,8 @@ interface ToolSpec<I extends TProperties, O extends TProperties> {
 export interface Tool {
   readonly name: string
   readonly reach: Reach
+  /** Every result is checked against it. Clients do not see it: the schemas of all results are three times as long as all the rest. */
+  readonly output: JsonSchemaType
   register(server: McpServer, mailbox: Mailbox): void
 }
 
@@ -53,19 +55,20 @@ export function defineTool<I extends TProperties, O extends TProperties>(spec: T
   const output = jsonSchema({ ...spec.output, unread: UnreadSchema })
   const inputSchema = argumentSchema<Static<TObject<I>>>(input)
   const outputSchema = fromJsonSchema<object>(output)
+  const isReading = reach === 'read'
+  // The list of tools is part of every conversation, so hints that say the default are left out.
   const annotations = {
-    title,
-    readOnlyHint: reach === 'read',
-    destructiveHint: hints.destructive ?? false,
-    idempotentHint: hints.idempotent ?? reach === 'read',
-    openWorldHint: true,
+    readOnlyHint: isReading,
+    ...(isReading ? {} : { destructiveHint: hints.destructive ?? false }),
+    ...(isReading || hints.idempotent !== true ? {} : { idempotentHint: true }),
   }
   return {
     name,
     reach,
+    output,
     register(server, mailbox) {
-      const config = { title, description, inputSchema, outputSchema, annotations }
-      server.registerTool(name, config, async (args, context) => {
+      const config = { title, description, inputSchema, annotations }
+      server.registerTool(`${mailbox.toolPrefix}${name}`, config, async (args, context) => {
         const startedMs = Date.now()
         const log = (outcome: string): void => mailbox.log('tool', { name, outcome, ms: Date.now() - startedMs })
         const call = createCall(server, context)
@@ -92,11 +95,41 @@ export function defineTool<I extends TProperties, O extends TProperties>(spec: T
   }
 }
 
-/** The schema of arguments. Clients see the strict schema, but arguments in other types are understood too. */
+/**
+ * The schema of arguments. Arguments in other types are understood too. Clients do not see the patterns, which are long, and which not
+ * every client supports; the descriptions say the same in words.
+ */
 function argumentSchema<T>(schema: JsonSchemaType): StandardSchemaWithJSON<T, T> {
-  const standard = fromJsonSchema<T>(schema)['~standard']
-  const { validate } = standard
-  return { '~standard': { ...standard, validate: (value, options) => validate(readArguments(schema, value), options) } }
+  const { validate } = fromJsonSchema<T>(schema)['~standard']
+  const listed = fromJsonSchema<T>(withoutPatterns(schema) as JsonSchemaType)['~standard']
+  return {
+    '~standard': {
+      ...listed,
+      validate(value, options) {
+        const args = readArguments(schema, value)
+        const unknown = unknownArgument(schema, args)
+        return unknown === undefined ? validate(args, options) : { issues: [{ message: unknown }] }
+      },
+    },
+  }
+}
+
+/** Removes the keyword, but keeps a property of this name. */
+function withoutPatterns(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withoutPatterns)
+  if (typeof schema !== 'object' || schema === null) return schema
+  const kept = Object.entries(schema).filter(([name, value]) => name !== 'pattern' || typeof value !== 'string')
+  return Object.fromEntries(kept.map(([name, value]) => [name, withoutPatterns(value)]))
+}
+
+/** The validator does not name the argument. */
+function unknownArgument({ properties = {} }: JsonSchemaType, args: unknown): string | undefined {
+  if (typeof args !== 'object' || args === null || Array.isArray(args)) return undefined
+  const unknown = Object.keys(args).find((name) => !Object.hasOwn(properties, name))
+  if (unknown === undefined) return undefined
+  const known = Object.keys(properties)
+  const others = known.length === 0 ? 'this tool has no arguments' : `the arguments are ${known.join(', ')}`
+  return `there is no argument ${quoted(unknown, 80)}: ${others}`
 }
 
 /** The schema of a closed object. It is plain JSON, because a client in this process gets this very object, not a copy. */

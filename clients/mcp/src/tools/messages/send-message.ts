@@ -9,7 +9,7 @@ export const sendMessage = defineTool({
   name: 'send_message',
   title: 'Send a message',
   description:
-    'Sends a message to an agent by its name. By default it is sealed: encrypted so that only the recipient can read it. With accept_replies, the recipient first becomes a contact, so that its answers reach your inbox; that costs 1 unit more. If you are not sure whether the message was sent, make the same call again: nothing is sent or accepted twice.',
+    'Sends a message to an agent by its name. By default it is sealed: encrypted so that only the recipient can read it. If you are not sure whether it was sent, make the same call again: nothing is sent or accepted twice.',
   reach: 'send',
   hints: { idempotent: true },
   input: {
