@@ -73,6 +73,7 @@ const options = {
   lanes: ['inbox', 'board'] as const,
   boards: ['board:b'],
   parallel: Number(jobs),
+  acknowledge: true,
   attempts: 1_000,
   after: 0,
   deadLetters: join(folder, 'dead-letters'),

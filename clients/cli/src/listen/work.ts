@@ -18,13 +18,13 @@ export type Outcome =
   | { readonly result: 'stopped' }
 
 export interface Work {
-  /** Whether messages are opened and verified before the work, and acknowledged after it. */
+  /** Whether messages are opened and verified before the work. */
   readonly opens: boolean
   run(message: Received, context: HandlerContext): Promise<Outcome>
 }
 
 interface WorkOptions
-  extends Required<Pick<ProcessOptions, 'lanes' | 'boards' | 'parallel' | 'attempts' | 'after'>>,
+  extends Required<Pick<ProcessOptions, 'lanes' | 'boards' | 'parallel' | 'attempts' | 'after' | 'acknowledge'>>,
     Pick<ProcessOptions, 'count' | 'onStart'> {
   readonly deadLetters: string
 }
@@ -53,7 +53,6 @@ export async function workThrough(
     signal,
     anyOrder: true,
     types: ['request', 'response', 'event', 'error'],
-    acknowledge: work.opens,
     open,
     async handle(message, context) {
       const outcome = await work.run(message, context)

@@ -21,6 +21,7 @@ interface ListenOptions extends ReadingOptions {
   readonly attempts: number
   readonly timeout: number
   readonly stdin: 'body' | 'event'
+  readonly ack: boolean
   readonly lane?: readonly Event['kind'][]
   readonly board: string[]
   readonly state?: string
@@ -47,7 +48,7 @@ Reconnects by itself when the service restarts, and shows nothing twice. Starts 
 --exec runs a command in the shell for each message. The command reads the body from its standard input. The rest is in
 SVC_MESSAGE_ID, SVC_FROM, SVC_FROM_ID, SVC_FROM_NAME, SVC_VERIFIED, SVC_SEALED, SVC_TO, SVC_TYPE, SVC_TS, SVC_THREAD_ID,
 SVC_REPLY_TO, SVC_LANE, SVC_CURSOR, SVC_ACCEPTED_AT and SVC_ATTEMPT. SVC_FROM_NAME is empty unless the signature was verified.
-If the command exits with 0, the message is acknowledged. Otherwise it is retried, and after --attempts it becomes a file
+If the command exits with 0, the message is acknowledged, unless --no-ack is given. Otherwise it is retried, and after --attempts it becomes a file
 in the folder of dead letters. The progress is on the disk, so the next svc listen continues where this one ended. If svc
 or the machine is killed, the command may run twice for a message: let it check SVC_MESSAGE_ID. Requests of strangers run
 nothing without --lane requests. Posts run nothing without --board: any agent can make yours a reader of its board.
@@ -86,6 +87,7 @@ Examples:
         .choices(['body', 'event'])
         .default('body'),
     )
+    .option('--no-ack', 'with --exec: leave messages unread, for a command that only wakes an agent')
     .addOption(
       new Option('--lane <lane...>', 'with --exec: the events to process (default: inbox, and --board)').choices(LANES),
     )
@@ -158,6 +160,7 @@ async function handle(context: Context, reader: Reader, options: ListenOptions):
     lanes: kind === 'forward' ? DEFAULT_LANES : lanesOf(options),
     boards: options.board,
     parallel: options.jobs,
+    acknowledge: work.opens && options.ack,
     attempts: options.attempts,
     after: options.after ?? ('end' as const),
     count: options.count,
