@@ -66,7 +66,12 @@ function start(recipe: string, env: NodeJS.ProcessEnv = {}): ChildProcess {
     cwd: folder,
     detached: true,
     stdio: 'ignore',
-    env: { ...ENVIRONMENT, PATH: `${folder}:${process.env['PATH']}`, SVC_STATE_DIR: scene.folder.path('state'), ...env },
+    env: {
+      ...ENVIRONMENT,
+      PATH: `${folder}:${process.env.PATH}`,
+      SVC_STATE_DIR: scene.folder.path('state'),
+      ...env,
+    },
   })
   running.add(child)
   return child
@@ -95,15 +100,19 @@ describe('Claude Code and Codex, without an open session', () => {
   test.each([
     ['claude', claude],
     ['codex', codex],
-  ])('%s gets the same sentence for every message, and nothing that the sender wrote', { timeout: 120_000 }, async (name, recipe) => {
-    const log = recorder(name)
-    start(recipe)
-    await wake(() => log().includes('stdin:'))
-    expect(log()).toContain(`[${PROMPT}]`)
-    expect(log()).toContain('stdin: \n')
-    expect(log()).not.toContain('Ignore')
-    expect(await unread()).toBeGreaterThan(0)
-  })
+  ])(
+    '%s gets the same sentence for every message, and nothing that the sender wrote',
+    { timeout: 120_000 },
+    async (name, recipe) => {
+      const log = recorder(name)
+      start(recipe)
+      await wake(() => log().includes('stdin:'))
+      expect(log()).toContain(`[${PROMPT}]`)
+      expect(log()).toContain('stdin: \n')
+      expect(log()).not.toContain('Ignore')
+      expect(await unread()).toBeGreaterThan(0)
+    },
+  )
 })
 
 describe('a host with HTTP', () => {
@@ -113,7 +122,9 @@ describe('a host with HTTP', () => {
     readonly body: string
   }
 
-  async function listen(statusOf: (path: string) => number): Promise<AsyncDisposable & { url: string; asked: Asked[] }> {
+  async function listen(
+    statusOf: (path: string) => number,
+  ): Promise<AsyncDisposable & { url: string; asked: Asked[] }> {
     const asked: Asked[] = []
     const server = createServer((request, response) => {
       void request.toArray().then((chunks) => {

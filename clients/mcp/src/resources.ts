@@ -15,7 +15,7 @@ import { viewMessage, viewMessages } from './reading/view.ts'
 import { viewBoard } from './reading/view-board.ts'
 import { BoardId, BoardView, Id, isFitting, MessageView } from './schemas.ts'
 import { type Border, createBorder } from './tools/border.ts'
-import { assertFits, jsonSchema } from './tools/tool.ts'
+import { assertFits, jsonSchema } from './tools/json-schema.ts'
 
 const INBOX_URI = 'svc://inbox'
 const REQUESTS_URI = 'svc://requests'

@@ -70,9 +70,7 @@ export function unreadText(unread: Static<typeof UnreadSchema>): string {
 /** Text, or JSON as text. Clients differ in the other types that they let a model pass. */
 export const BodyFields = {
   body: Type.String({ description: 'The message: text, or JSON as text if json is true' }),
-  json: Type.Optional(
-    Type.Boolean({ description: 'Send the value of the JSON in body instead of text' }),
-  ),
+  json: Type.Optional(Type.Boolean({ description: 'Send the value of the JSON in body instead of text' })),
 }
 
 /** @throws ToolError `invalid_json`. */

@@ -22,7 +22,11 @@ interface Extras {
  * A protocol server for one client, or for one request of a client without a connection.
  * @param era `modern` for protocol versions from 2026-07-28 on, which alone have events.
  */
-export function createServer(mailbox: Mailbox, era: 'legacy' | 'modern', { subscriptions, hasChannel = false }: Extras = {}): McpServer {
+export function createServer(
+  mailbox: Mailbox,
+  era: 'legacy' | 'modern',
+  { subscriptions, hasChannel = false }: Extras = {},
+): McpServer {
   // Two mailboxes in one client must have different names.
   const agent = mailbox.name ?? mailbox.key.agentId
   const server = new McpServer(

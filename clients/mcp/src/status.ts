@@ -50,19 +50,23 @@ const SHOWN = 20
 export function readStatus({ url, keyPath, statePath }: Where): McpStatus {
   const key = readKeyFile(keyPath)
   const folder = join(statePath ?? `${keyPath}.state`, folderOf(url, key))
-  if (!existsSync(folder)) throw new StartError(`there is no state at ${folder}: svc mcp has not run with this key and this URL`)
+  if (!existsSync(folder))
+    throw new StartError(`there is no state at ${folder}: svc mcp has not run with this key and this URL`)
   const store = new SubscriptionStore(folder, createCipher(key))
   return {
     state_folder: folder,
     listening: isHeld(join(folder, 'stream.lease')),
     channel: {
       running: isHeld(join(folder, 'channel.lease')),
-      told: new Told(folder).list().slice(0, SHOWN).map((one) => ({
-        message_id: one.id,
-        told_at: time(one.toldAtMs) ?? '',
-        read_at: time(one.readAtMs),
-        answered_at: time(one.answeredAtMs),
-      })),
+      told: new Told(folder)
+        .list()
+        .slice(0, SHOWN)
+        .map((one) => ({
+          message_id: one.id,
+          told_at: time(one.toldAtMs) ?? '',
+          read_at: time(one.readAtMs),
+          answered_at: time(one.answeredAtMs),
+        })),
     },
     subscriptions: store.list().map((one) => {
       const progress = store.progressOf(one)

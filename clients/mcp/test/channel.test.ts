@@ -170,7 +170,9 @@ test('several messages that arrive together become one notification', async () =
   expect(host.told[0]).toMatchObject({ meta: { count: '5' }, content: expect.stringContaining('check_inbox') })
 })
 
-test('a host that is killed hears of no message twice, and finds every message unread', { timeout: 180_000 }, async () => {
+test('a host that is killed hears of no message twice, and finds every message unread', {
+  timeout: 180_000,
+}, async () => {
   await using stack = new AsyncDisposableStack()
   const box = mailbox(stack)
   const bob = await stage.agent()

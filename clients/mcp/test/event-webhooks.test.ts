@@ -36,7 +36,11 @@ function callback(path: string): { url: string; status: number; deliveries(): Fi
     url: receiver.urlFor(path),
     status: 204,
     all: () => receiver.at(path),
-    deliveries: () => receiver.at(path).map(bodyOf).filter(({ type }) => type === undefined),
+    deliveries: () =>
+      receiver
+        .at(path)
+        .map(bodyOf)
+        .filter(({ type }) => type === undefined),
   }
   receiver.answer(path, (request, response) => {
     const { type, challenge } = bodyOf(request)

@@ -62,6 +62,11 @@ function openStream(client: Client, params: Fields): { frames: Frame[]; ended: P
   return { frames, ended, stop: () => stopped.abort() }
 }
 
+async function befriend(alice: TestClient, bob: { name: string }): Promise<void> {
+  await alice.call('find_agent', { name: bob.name })
+  await alice.call('accept_contact', { agent: bob.name })
+}
+
 async function send(sender: AgentClient, to: string, bodies: readonly string[]): Promise<string[]> {
   const ids = []
   for (const body of bodies) ids.push((await sender.send({ to, body })).msg_id)
@@ -172,6 +177,41 @@ describe('arguments', () => {
   })
 })
 
+test('truncated is true exactly if events after the cursor are gone', { timeout: 120_000 }, async () => {
+  await using stack = new AsyncDisposableStack()
+  const alice = await stage.serve(stack)
+  const bob = await stage.agent()
+  await befriend(alice, bob)
+  const { cursor } = await poll(alice.client, {})
+  const [gone = '', kept = ''] = await send(bob.client, alice.name, ['gone', 'kept'])
+  const before = await poll(alice.client, { cursor })
+  expect(before).toMatchObject({ truncated: false })
+  expect(idsOf(before)).toEqual([gone, kept])
+  await stage.service.expire(gone)
+  await eventually(async () => (await poll(alice.client, { cursor })).truncated, {
+    timeoutMs: 60_000,
+    what: 'the purge',
+  })
+  const after = await poll(alice.client, { cursor })
+  expect(idsOf(after)).toEqual([kept])
+  expect(await poll(alice.client, { cursor: after.cursor })).toMatchObject({ truncated: false, events: [] })
+  const { frames, stop } = openStream(alice.client, { cursor })
+  await eventually(() => frames.length >= 2)
+  expect(frames).toMatchObject([{ kind: 'active', params: { truncated: true } }, { kind: 'event' }])
+  stop()
+})
+
+test('maxAgeMs leaves out what is older, and says so', async () => {
+  await using stack = new AsyncDisposableStack()
+  const alice = await stage.serve(stack)
+  const bob = await stage.agent()
+  const { cursor } = await poll(alice.client, {})
+  const ids = await send(bob.client, alice.name, ['a message'])
+  expect(idsOf(await poll(alice.client, { cursor, maxAgeMs: 3_600_000 }))).toEqual(ids)
+  expect(await poll(alice.client, { cursor, maxAgeMs: 0 })).toMatchObject({ events: [], truncated: true })
+  expect(await poll(alice.client, { cursor: null, maxAgeMs: 0 })).toMatchObject({ events: [], truncated: false })
+})
+
 test('a cursor survives a restart with another process and transport', async () => {
   await using stack = new AsyncDisposableStack()
   const alice = await stage.serve(stack)
@@ -220,9 +260,7 @@ test('a flood is read in batches, and every message of it is told once', { timeo
   await eventually(() => told().length >= ids.length)
   expect(told()).toEqual(ids)
   expect(
-    frames
-      .filter(({ params }) => params._meta !== undefined)
-      .every(({ params }) => params._meta[ID] !== undefined),
+    frames.filter(({ params }) => params._meta !== undefined).every(({ params }) => params._meta[ID] !== undefined),
   ).toBe(true)
   stop()
 })

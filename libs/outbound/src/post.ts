@@ -3,8 +3,8 @@ import type { Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import { type buildConnector, Client } from 'undici'
 import { AttemptError, attemptErrorOf } from './attempt-error.ts'
-import type { Target } from './webhook-url.ts'
 import { connectToAny } from './connect.ts'
+import type { Target } from './webhook-url.ts'
 
 interface Post {
   readonly target: Omit<Target, 'exempt'>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { IPV4_SPECIAL_PURPOSE, IPV6_SPECIAL_PURPOSE } from './special-purpose.ts'
 import { findAddresses } from './resolve.ts'
+import { IPV4_SPECIAL_PURPOSE, IPV6_SPECIAL_PURPOSE } from './special-purpose.ts'
 
 const PUBLIC = ['8.8.8.8', '2606:4700:4700::1111']
 

@@ -4,8 +4,8 @@ import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { startReceiver, type WebhookReceiver } from '@svc/test/support/stand-ins/webhook-receiver.ts'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { parseWebhookUrl } from '../src/webhook-url.ts'
 import { post } from '../src/post.ts'
+import { parseWebhookUrl } from '../src/webhook-url.ts'
 
 let receiver: WebhookReceiver
 beforeAll(async () => {

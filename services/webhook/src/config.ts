@@ -2,8 +2,8 @@ import { type ConnectionConfig, readConnections, readStreamManagement } from '@s
 import { type EnvReader, envReader } from '@svc/config/env-reader.ts'
 import { DEFAULTS, LIMITS } from '@svc/contracts/limits.ts'
 import type { StreamManagement } from '@svc/nats/streams/managed-streams.ts'
-import type { Backoff } from './domain/schedule.ts'
 import type { ExemptTargets } from '@svc/outbound/webhook-url.ts'
+import type { Backoff } from './domain/schedule.ts'
 
 export interface WebhookConfig extends ConnectionConfig {
   poolSize: number

@@ -1,11 +1,11 @@
 import type { Batcher } from '@svc/batching/batcher.ts'
 import type { Charging } from '@svc/charging/charging.ts'
 import type { Operations } from '@svc/charging/operations.ts'
+import type { ExemptTargets } from '@svc/outbound/webhook-url.ts'
 import type { Database } from '@svc/postgres/database.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import type { InboxEvent } from './domain/accepted-event.ts'
 import type { SecretBox } from './domain/secret-box.ts'
-import type { ExemptTargets } from '@svc/outbound/webhook-url.ts'
 
 /** Everything that handlers and loops may need. Each picks the parts that it uses. */
 export interface WebhookDeps {

@@ -2,8 +2,9 @@
  * The benchmark's baseline for webhooks: the service's own HTTPS client without a queue. It posts as fast as it can,
  * with two requests at a time per endpoint.
  */
-import type { PosterOrder, PosterReport } from '@svc/test/tools/bench/live/live-webhooks.ts'
+
 import { post } from '@svc/outbound/post.ts'
+import type { PosterOrder, PosterReport } from '@svc/test/tools/bench/live/live-webhooks.ts'
 
 const TIMEOUT_MS = 10_000
 

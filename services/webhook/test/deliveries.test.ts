@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto'
 import type { WebhookJobs } from '@svc/contracts/admin.ts'
 import { deleteWebhook, setWebhook } from '@svc/contracts/webhook.ts'
+import type { Resolve } from '@svc/outbound/resolve.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { inspectJobs } from '../src/handlers/inspect-jobs.ts'
-import type { Resolve } from '@svc/outbound/resolve.ts'
 import { type Harness, newAgent, SECRET, startHarness } from './harness.ts'
 
 let h: Harness

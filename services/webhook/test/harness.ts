@@ -6,6 +6,7 @@ import { connectNats, drainNats } from '@svc/nats/connect.ts'
 import { KeptStream } from '@svc/nats/streams/kept-stream.ts'
 import { createPublishEvents, type Publication } from '@svc/nats/streams/publish-events.ts'
 import { acceptedStream } from '@svc/nats/streams/streams.ts'
+import type { Resolve } from '@svc/outbound/resolve.ts'
 import { type Database, openDatabase } from '@svc/postgres/database.ts'
 import { agentIdOf } from '@svc/svc1/agent-id.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
@@ -18,7 +19,6 @@ import { startReceiver, type WebhookReceiver } from '@svc/test/support/stand-ins
 import type { TestProcess } from '@svc/test/support/system/processes.ts'
 import { connectCalls, type ServiceCalls, spawnWithin, startWithin } from '@svc/test/support/system/service-harness.ts'
 import type { WebhookConfig } from '../src/config.ts'
-import type { Resolve } from '@svc/outbound/resolve.ts'
 import { startWebhook } from '../src/service.ts'
 
 export const silent = createLogger('test', 'silent')

@@ -64,7 +64,11 @@ export function addMcp(program: Command, io: Io): void {
       "the most bytes (characters of ASCII) of others' text in one result; default 20000",
       wholeNumber(1_000, 1_000_000),
     )
-    .option('--name <name>', 'name of the server, which begins the names of its tools: for two mailboxes in one client', serverName)
+    .option(
+      '--name <name>',
+      'name of the server, which begins the names of its tools: for two mailboxes in one client',
+      serverName,
+    )
     .addHelpText(
       'after',
       '\nExample:\n  svc mcp --key alice.key --register alice\n\ndocs/guides/mcp.md shows how to configure clients.',
@@ -109,7 +113,9 @@ export function addMcp(program: Command, io: Io): void {
 function addStatus(mcp: Command, io: Io): void {
   mcp
     .command('status')
-    .description('show which messages a channel has told of, which were read and answered since, and the event subscriptions')
+    .description(
+      'show which messages a channel has told of, which were read and answered since, and the event subscriptions',
+    )
     .addHelpText(
       'after',
       `

@@ -8,7 +8,7 @@ import type { KnownAgent } from '../reading/senders.ts'
 import { MessageId } from '../schemas.ts'
 import { Lease } from '../store/lease.ts'
 import { createBorder } from '../tools/border.ts'
-import { jsonSchema } from '../tools/tool.ts'
+import { jsonSchema } from '../tools/json-schema.ts'
 
 /** Whose messages wake the session. */
 export type Audience = 'contacts' | 'anyone'
@@ -99,7 +99,7 @@ async function findNews(mailbox: Mailbox, audience: Audience, signal: AbortSigna
   for (;;) {
     const page = await client.events({ after: cursor, pageSize: PAGE, signal }).page()
     for (const event of page.items) {
-      const news = await admit(mailbox, audience, event, states, signal)
+      const news = await admit(mailbox, event, { audience, states }, signal)
       if (news !== undefined) found.push(news)
     }
     if (page.next <= cursor) break
@@ -115,9 +115,8 @@ async function findNews(mailbox: Mailbox, audience: Audience, signal: AbortSigna
 /** @returns undefined if the message is not to be told. */
 async function admit(
   mailbox: Mailbox,
-  audience: Audience,
   event: Event,
-  states: Map<string, boolean>,
+  { audience, states }: { audience: Audience; states: Map<string, boolean> },
   signal: AbortSignal,
 ): Promise<News | undefined> {
   const { kind, message } = event

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
-import { join } from 'node:path'
 import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { writeDurably } from '@svc/sdk/store/durable-file.ts'
 import { CursorFile } from '../store/cursor.ts'
 import { createFile, makeFolder, readIfThere, removeOldest } from '../store/files.ts'
 
 /** What became of a message that a channel has told of. None of the times implies the next. */
-export interface ToldMessage {
+interface ToldMessage {
   readonly id: string
   /** When the notification was written to the client, which confirms nothing. */
   readonly toldAtMs: number

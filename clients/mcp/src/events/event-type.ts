@@ -1,9 +1,9 @@
-import { Type } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
 import { Board, FenceNonce, Id, MessageType, MessageView, NameOrId, wordOf } from '../schemas.ts'
-import { jsonSchema } from '../tools/tool.ts'
+import { jsonSchema } from '../tools/json-schema.ts'
 
 /** Key of the extension among the capabilities. */
-export const EXTENSION = 'io.modelcontextprotocol/events'
+const EXTENSION = 'io.modelcontextprotocol/events'
 
 /**
  * The capabilities of a server with events. Some clients read only the key at the top, which is from the sketch before the
@@ -16,7 +16,7 @@ export const MESSAGE_RECEIVED = 'message.received'
 const LANES = ['inbox', 'requests', 'board'] as const
 
 /** The arguments of a subscription. Each leaves out the messages that it does not fit. */
-export const EventArguments = {
+const Arguments = Type.Object({
   lanes: Type.Optional(
     Type.Array(wordOf(LANES, 'inbox, requests (of strangers), or board (posts)'), { description: 'Default: all' }),
   ),
@@ -24,9 +24,11 @@ export const EventArguments = {
   board: Type.Optional({ ...Board, description: 'Only posts of this board' }),
   thread: Type.Optional({ ...Id, description: 'Only this message and those of its thread' }),
   type: Type.Optional(MessageType),
-}
+})
+/** Arguments of a subscription, with ids instead of aliases. */
+export type Wanted = Static<typeof Arguments>
 
-export const ARGUMENTS = jsonSchema(EventArguments)
+export const ARGUMENTS = jsonSchema(Arguments.properties)
 export const PAYLOAD = jsonSchema({ message: MessageView, fence: FenceNonce })
 
 const DESCRIPTION =

@@ -1,5 +1,4 @@
 import { fromJsonSchema, ProtocolError } from '@modelcontextprotocol/server'
-import { type Static, Type } from '@sinclair/typebox'
 import type { Event } from '@svc/contracts/resources.ts'
 import { VerificationError } from '@svc/sdk/errors.ts'
 import { isAgentId } from '@svc/svc1/agent-id.ts'
@@ -9,11 +8,7 @@ import { ToolError } from '../output/tool-error.ts'
 import { readArguments } from '../tools/arguments.ts'
 import { createBorder } from '../tools/border.ts'
 import { eventError } from './event-errors.ts'
-import { ARGUMENTS, EventArguments } from './event-type.ts'
-
-const Arguments = Type.Object(EventArguments)
-/** Arguments of a subscription, with ids instead of aliases. */
-export type Wanted = Static<typeof Arguments>
+import { ARGUMENTS, type Wanted } from './event-type.ts'
 
 const SCHEMA = fromJsonSchema<Wanted>(ARGUMENTS)
 

@@ -7,12 +7,12 @@ import { createFence } from '../output/fence.ts'
 import { timeOf } from '../reading/time.ts'
 import { viewMessage } from '../reading/view.ts'
 import { createBorder } from '../tools/border.ts'
-import { assertFits } from '../tools/tool.ts'
+import { assertFits } from '../tools/json-schema.ts'
 import { MESSAGE_RECEIVED, PAYLOAD } from './event-type.ts'
 import type { Filter } from './filter.ts'
 
 /** An EventOccurrence of the extension, and its place in the log. */
-export interface Occurrence {
+interface Occurrence {
   readonly cursor: number
   readonly event: {
     readonly eventId: string

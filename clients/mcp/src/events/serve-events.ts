@@ -27,7 +27,10 @@ const Delivery = Type.Object({
   url: Type.String({ maxLength: 4_000 }),
   secret: Type.Optional(Type.String({ maxLength: 200 })),
 })
-const Subscribe = Type.Composite([Params, Type.Object({ delivery: Delivery, ttlMs: orNull(Type.Integer({ minimum: 0 })) })])
+const Subscribe = Type.Composite([
+  Params,
+  Type.Object({ delivery: Delivery, ttlMs: orNull(Type.Integer({ minimum: 0 })) }),
+])
 type Subscribe = Static<typeof Subscribe>
 
 const SUBSCRIBE = fromJsonSchema<Subscribe>(JSON.parse(JSON.stringify(Subscribe)) as JsonSchemaType)
@@ -84,10 +87,10 @@ export function serveEvents(face: McpServer, mailbox: Mailbox, subscriptions: Su
     })
   })
 
-  serveSubscriptions(face, mailbox, subscriptions)
+  serveWebhooks(face, mailbox, subscriptions)
 }
 
-function serveSubscriptions({ server }: McpServer, mailbox: Mailbox, subscriptions: Subscriptions | undefined): void {
+function serveWebhooks({ server }: McpServer, mailbox: Mailbox, subscriptions: Subscriptions | undefined): void {
   server.setRequestHandler('events/subscribe', { params: SUBSCRIBE }, (params, { mcpReq: { signal } }) =>
     answered(mailbox, signal, async () => {
       const known = withPrincipal(subscriptions)
@@ -117,7 +120,10 @@ function serveSubscriptions({ server }: McpServer, mailbox: Mailbox, subscriptio
 /** @throws ProtocolError Forbidden. */
 function withPrincipal(subscriptions: Subscriptions | undefined): Subscriptions {
   if (subscriptions !== undefined) return subscriptions
-  throw eventError('Forbidden', 'a webhook needs a client with a token: connect to svc mcp --http. Use events/stream here')
+  throw eventError(
+    'Forbidden',
+    'a webhook needs a client with a token: connect to svc mcp --http. Use events/stream here',
+  )
 }
 
 async function readRequest(mailbox: Mailbox, { name, arguments: given, maxAgeMs }: Params, signal: AbortSignal) {

@@ -146,7 +146,11 @@ describe('arguments', () => {
     ['a fraction as text', { ...plain, count: '1.5' }, 'count'],
     ['a number for a boolean', { ...plain, isFast: 1 }, 'isFast'],
     ['null for a required argument', { ...plain, body: null }, 'body'],
-    ['an unknown argument with a value', { ...plain, other: 1 }, 'there is no argument "other": the arguments are body, ids'],
+    [
+      'an unknown argument with a value',
+      { ...plain, other: 1 },
+      'there is no argument "other": the arguments are body, ids',
+    ],
   ])('%s', async (_, args, read) => {
     const result = await (await clientOf([tool])).callTool({ name: 'reading', arguments: args })
     if (typeof read === 'string')

@@ -6,8 +6,7 @@ import {
   type ServerContext,
   type StandardSchemaWithJSON,
 } from '@modelcontextprotocol/server'
-import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
-import { AnswerError } from '@svc/sdk/errors.ts'
+import type { Static, TObject, TProperties } from '@sinclair/typebox'
 import type { Call } from '../call.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { errorText, explainError } from '../output/explain-error.ts'
@@ -18,6 +17,7 @@ import { UnreadSchema, unreadText } from '../schemas.ts'
 import { createAsker, NeedsAnswer } from '../send/asker.ts'
 import { readArguments } from './arguments.ts'
 import { createBorder } from './border.ts'
+import { assertFits, jsonSchema } from './json-schema.ts'
 
 interface ToolHints {
   readonly destructive?: boolean
@@ -130,17 +130,6 @@ function unknownArgument({ properties = {} }: JsonSchemaType, args: unknown): st
   const known = Object.keys(properties)
   const others = known.length === 0 ? 'this tool has no arguments' : `the arguments are ${known.join(', ')}`
   return `there is no argument ${quoted(unknown, 80)}: ${others}`
-}
-
-/** The schema of a closed object. It is plain JSON, because a client in this process gets this very object, not a copy. */
-export function jsonSchema(properties: TProperties): JsonSchemaType {
-  return JSON.parse(JSON.stringify(Type.Object(properties, { additionalProperties: false }))) as JsonSchemaType
-}
-
-/** Checks a result before a client sees it. @throws AnswerError if it does not fit the schema, without the value. */
-export async function assertFits(schema: StandardSchemaWithJSON, value: unknown): Promise<void> {
-  const { issues } = await schema['~standard'].validate(value)
-  if (issues !== undefined) throw new AnswerError('the answer of the service does not fit its contract')
 }
 
 function createCall(server: McpServer, context: ServerContext): Call {

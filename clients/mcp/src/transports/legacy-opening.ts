@@ -11,7 +11,12 @@ export function withoutDiscovery(inner: Transport): Transport {
       inner.onerror = (error) => outer.onerror?.(error)
       inner.onmessage = (message, extra) => {
         if (!isDiscovery(message)) outer.onmessage?.(message, extra)
-        else void inner.send({ jsonrpc: '2.0', id: message.id, error: { code: METHOD_NOT_FOUND, message: 'Method not found' } })
+        else
+          void inner.send({
+            jsonrpc: '2.0',
+            id: message.id,
+            error: { code: METHOD_NOT_FOUND, message: 'Method not found' },
+          })
       }
       await inner.start()
     },

@@ -57,7 +57,10 @@ export async function serveOverStdio(
       current = server
       return server
     },
-    { transport: channel === undefined ? wire : withoutDiscovery(wire), onerror: (error) => mailbox.log('protocol.error', { error: error.name }) },
+    {
+      transport: channel === undefined ? wire : withoutDiscovery(wire),
+      onerror: (error) => mailbox.log('protocol.error', { error: error.name }),
+    },
   )
   await closed
   ended.abort()

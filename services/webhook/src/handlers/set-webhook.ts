@@ -3,9 +3,9 @@ import { chargedChange } from '@svc/charging/charged-change.ts'
 import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { setWebhook as setWebhookCall } from '@svc/contracts/webhook.ts'
+import { parseWebhookUrl } from '@svc/outbound/webhook-url.ts'
 import type { Tx } from '@svc/postgres/database.ts'
 import type { WebhookDeps } from '../deps.ts'
-import { parseWebhookUrl } from '@svc/outbound/webhook-url.ts'
 import { lockEndpoint, replaceConfiguration } from '../store/endpoints.ts'
 
 type Deps = Pick<WebhookDeps, 'database' | 'charging' | 'operations' | 'secrets' | 'exemptTargets'>

@@ -14,15 +14,9 @@ export interface CallbackRules {
 }
 
 /** As the extension names failures. They say nothing of what the receiver sent. */
-export type Failure =
-  | 'connection_refused'
-  | 'timeout'
-  | 'tls_error'
-  | 'http_4xx'
-  | 'http_5xx'
-  | 'challenge_failed'
+export type Failure = 'connection_refused' | 'timeout' | 'tls_error' | 'http_4xx' | 'http_5xx' | 'challenge_failed'
 
-export type Answer = { readonly status: number; readonly body: string } | { readonly failure: Failure }
+type Answer = { readonly status: number; readonly body: string } | { readonly failure: Failure }
 
 const TIMEOUT_MS = 5_000
 
@@ -42,7 +36,11 @@ export class Callbacks {
   }
 
   /** @param id `webhook-id`, the same for every attempt. Never throws for a receiver's fault. */
-  async send(to: Pick<Subscription, 'id' | 'url' | 'secret' | 'oldSecret'>, id: string, value: object): Promise<Answer> {
+  async send(
+    to: Pick<Subscription, 'id' | 'url' | 'secret' | 'oldSecret'>,
+    id: string,
+    value: object,
+  ): Promise<Answer> {
     const body = JSON.stringify(value)
     const nowMs = Date.now()
     const timestamp = String(Math.floor(nowMs / 1000))

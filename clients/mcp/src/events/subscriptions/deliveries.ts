@@ -163,7 +163,8 @@ export class Deliveries implements AsyncDisposable {
     }
     const attempts = before.attempts + 1
     const delayMs = BACKOFF_MS[attempts]
-    if (delayMs === undefined) this.#save(one, { ...before, ...failed, attempts: 0, retryAtMs: 0, suspendedAtMs: nowMs })
+    if (delayMs === undefined)
+      this.#save(one, { ...before, ...failed, attempts: 0, retryAtMs: 0, suspendedAtMs: nowMs })
     else this.#save(one, { ...before, ...failed, attempts, retryAtMs: nowMs + delayMs })
     return false
   }

@@ -4,14 +4,14 @@ import { standardKey } from '@svc/outbound/standard-webhooks.ts'
 import type { Mailbox } from '../../mailbox.ts'
 import { decodeCursor, encodeCursor } from '../cursors.ts'
 import { eventError } from '../event-errors.ts'
-import { MESSAGE_RECEIVED } from '../event-type.ts'
-import { createFilter, type Wanted } from '../filter.ts'
+import { MESSAGE_RECEIVED, type Wanted } from '../event-type.ts'
+import { createFilter } from '../filter.ts'
 import { findStart } from '../occurrences.ts'
-import { Callbacks, type CallbackRules } from './callback.ts'
+import { type CallbackRules, Callbacks } from './callback.ts'
 import { Deliveries, isSuspended } from './deliveries.ts'
 import type { Progress, Subscription, SubscriptionStore } from './subscription-store.ts'
 
-export interface Asked {
+interface Asked {
   readonly wanted: Wanted
   readonly url: string
   readonly secret: string

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { writeDurably } from '@svc/sdk/store/durable-file.ts'
 import type { Cipher } from '../../store/cipher.ts'
 import { makeFolder, readIfThere } from '../../store/files.ts'
-import type { Wanted } from '../filter.ts'
+import type { Wanted } from '../event-type.ts'
 
 /** What a client asked for. Written by the process that answers the client. */
 export interface Subscription {
