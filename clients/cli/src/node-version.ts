@@ -1,6 +1,6 @@
 // Read by an old Node too, so it imports nothing.
 
-const NEEDED = '22.12'
+const NEEDED = '22.19'
 
 /** @returns the sentence for the user of a Node that is too old; undefined if it is new enough. */
 export function complaintAbout(version: string): string | undefined {

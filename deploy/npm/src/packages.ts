@@ -45,7 +45,7 @@ export const PACKAGES: readonly Published[] = [
     exports: {},
     node: {},
     bin: { svc: '@svc/cli/published' },
-    engines: '>=22.12',
+    engines: '>=22.19',
     browser: false,
   },
 ]
