@@ -56,7 +56,7 @@ async function startScene(agentIds: readonly string[]) {
   }
 }
 
-test('each pass asks who was revoked, and every 4 s all heads are read, by pages', async () => {
+test('each pass asks who was revoked, and every 3 s all heads are read, by pages', async () => {
   await using h = await startScene(Array.from({ length: HEADS_MAX + 1 }, (_, at) => `agent-${at}`))
   const all = [
     ['revoked', null],
@@ -64,8 +64,8 @@ test('each pass asks who was revoked, and every 4 s all heads are read, by pages
     ['heads', 1],
   ]
   expect(h.asked.splice(0)).toEqual(all)
-  await vi.advanceTimersByTimeAsync(3_750)
-  expect(h.asked.splice(0)).toEqual(Array.from({ length: 5 }, (_, at) => ['revoked', at + 1]))
+  await vi.advanceTimersByTimeAsync(2_250)
+  expect(h.asked.splice(0)).toEqual(Array.from({ length: 3 }, (_, at) => ['revoked', at + 1]))
   await vi.advanceTimersByTimeAsync(750)
   expect(h.asked).toEqual(all)
 })
