@@ -15,6 +15,8 @@ async function startScene(agentIds: readonly string[]) {
   const asked: (['revoked', number | null] | ['heads', number])[] = []
   const messaging = {
     isComplete: true,
+    /** What happens while heads are read. */
+    whileReading: () => {},
     revoked: [] as string[],
     heads: new Map<string, number>(),
   }
@@ -22,6 +24,7 @@ async function startScene(agentIds: readonly string[]) {
   const call = async (contract: unknown, request: { since_ms: number | null } & { agent_ids: string[] }) => {
     if (contract === listHeads) {
       asked.push(['heads', request.agent_ids.length])
+      messaging.whileReading()
       const logOf = (id: string) => ({ head: messaging.heads.get(id) ?? 0, revoked: messaging.revoked.includes(id) })
       return { logs: request.agent_ids.map(logOf) }
     }
@@ -108,4 +111,16 @@ test('when NATS is back all heads are read at once, because events may be lost',
     ['revoked', null],
     ['heads', 1],
   ])
+})
+
+test('if NATS is back while heads are read, they are read again', async () => {
+  await using h = await startScene(['agent'])
+  h.messaging.whileReading = () => {
+    h.messaging.whileReading = () => {}
+    h.back()
+  }
+  h.asked.length = 0
+  h.back()
+  await vi.advanceTimersByTimeAsync(0)
+  expect(h.asked.filter(([kind]) => kind === 'heads')).toHaveLength(2)
 })
