@@ -8,7 +8,7 @@ import { canMeasureCpu } from '../tools/bench/process-cpu.ts'
 import { AUTHORITY, type LoneGateway, memoryLimit, startLoneGateway } from './lone-gateway.ts'
 
 const ADDRESSES = 88
-/** Pages that each address requests by pipelining, within the limit of unanswered requests per connection. */
+/** Pages that each address requests by pipelining. */
 const PAGES = 15
 /** All pages together exceed the memory limit of the manifest. */
 const PAGE = JSON.stringify({ messages: ['x'.repeat(500 * 1024)], next_cursor: '' })

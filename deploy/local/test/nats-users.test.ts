@@ -24,7 +24,7 @@ const CHARGERS: readonly NatsUser[] = ['gateway', 'identity', 'messaging', 'boar
 const ASKED_BY: Record<string, readonly NatsUser[]> = {
   'svc.messaging.set-mailbox': ['gateway', 'identity'],
   'svc.messaging.list-heads': ['gateway', 'stream'],
-  'svc.messaging.list-moved': ['webhook'],
+  'svc.messaging.list-moved': ['gateway', 'webhook'],
   'svc.messaging.list-revoked': ['gateway', 'stream'],
   'svc.messaging.list-arrivals': ['gateway', 'webhook'],
   'svc.messaging.read-arrivals': ['gateway', 'webhook'],

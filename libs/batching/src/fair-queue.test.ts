@@ -8,8 +8,12 @@ function createWork(options: ConstructorParameters<typeof FairQueue>[0]) {
   const ends = new Map<string, (error?: Error) => void>()
   return {
     begun,
-    ask: (name: string, key: string | symbol = Symbol('own'), group = ''): Promise<void> =>
-      queue.runInTurn({ key, group }, () => {
+    ask: (
+      name: string,
+      key: string | symbol = Symbol('own'),
+      group: { group?: string; atOnce?: number } = {},
+    ): Promise<void> =>
+      queue.runInTurn({ key, ...group }, () => {
         const { promise, resolve, reject } = Promise.withResolvers<void>()
         begun.push(name)
         ends.set(name, (error) => (error === undefined ? resolve() : reject(error)))
@@ -53,8 +57,9 @@ test('a failure ends the turn', async () => {
 })
 
 test('groups do not wait for each other, and each has its own limit', async () => {
-  const work = createWork({ atOnce: (group) => (group === 'small' ? 1 : 2) })
-  for (const group of ['small', 'large']) for (const at of [1, 2, 3]) void work.ask(`${group} ${at}`, 'key', group)
+  const work = createWork({ atOnce: 2 })
+  for (const at of [1, 2, 3]) void work.ask(`small ${at}`, 'key', { group: 'small', atOnce: 1 })
+  for (const at of [1, 2, 3]) void work.ask(`large ${at}`, 'key', { group: 'large' })
   expect(work.begun).toEqual(['small 1', 'large 1', 'large 2'])
   await work.end('large 1')
   expect(work.begun.slice(3)).toEqual(['large 3'])
@@ -88,8 +93,8 @@ test('past the bound, the newest work of the key with most waiting work is refus
   for (const name of ['greedy 1', 'greedy 2', 'greedy 3']) void work.ask(name, 'greedy')
   const last = work.ask('greedy 4', 'greedy')
   await expect(work.ask('greedy 5', 'greedy')).rejects.toThrow('full')
-  void work.ask('a 1', 'a', 'other')
-  void work.ask('a 2', 'a', 'other')
+  void work.ask('a 1', 'a', { group: 'other' })
+  void work.ask('a 2', 'a', { group: 'other' })
   await expect(last).rejects.toThrow('full')
   await work.end('greedy 1')
   await work.end('a 1')

@@ -5,8 +5,8 @@
 import { RoundRobin } from './round-robin.ts'
 
 interface FairQueueOptions {
-  /** The most pieces of work of one group at a time. */
-  atOnce: number | ((group: string) => number)
+  /** The most pieces of work of one group at a time, unless the group says another number. */
+  atOnce: number
   /** At most one piece of work of each key at a time, e.g. because all of them need one lock. */
   oneOfKey?: boolean
   /**
@@ -25,6 +25,8 @@ interface Turn {
   key: Key
   /** Groups of work do not wait for each other. */
   group?: string
+  /** The most pieces of work of this group at a time. */
+  atOnce?: number
 }
 
 interface Group {
@@ -54,8 +56,8 @@ export class FairQueue {
   }
 
   /** Runs the work when it is its turn. @throws `overloaded()` if too much work waits. */
-  async runInTurn<T>({ key, group: name = '' }: Turn, work: () => PromiseLike<T>): Promise<T> {
-    const group = this.#groupOf(name)
+  async runInTurn<T>({ key, group: name = '', atOnce }: Turn, work: () => PromiseLike<T>): Promise<T> {
+    const group = this.#groupOf(name, atOnce ?? this.#options.atOnce)
     if (group.running < group.atOnce && !group.busy.has(key)) this.#occupy(group, key)
     else await this.#waitFor(group, key)
     try {
@@ -65,12 +67,10 @@ export class FairQueue {
     }
   }
 
-  #groupOf(name: string): Group {
+  #groupOf(name: string, atOnce: number): Group {
     let group = this.#groups.get(name)
     if (group === undefined) {
-      const { atOnce } = this.#options
-      const most = typeof atOnce === 'number' ? atOnce : atOnce(name)
-      group = { atOnce: most, running: 0, busy: new Set(), waiting: new RoundRobin() }
+      group = { atOnce, running: 0, busy: new Set(), waiting: new RoundRobin() }
       this.#groups.set(name, group)
     }
     return group

@@ -14,8 +14,9 @@ const options = {
 
 test('live, started and ready differ, from the start to the end of the drain', async () => {
   const server = await startProcessServer(options)
+  const url = `http://127.0.0.1:${server.port}`
   const ask = async (): Promise<string> => {
-    const answers = ['live', 'started', 'ready'].map((probe) => fetch(`http://127.0.0.1:${server.port}/${probe}`))
+    const answers = ['live', 'started', 'ready'].map((probe) => fetch(`${url}/${probe}`))
     return (await Promise.all(answers)).map(({ status }) => status).join(' ')
   }
   const wrong = { live: [] as string[], ready: [] as string[] }
@@ -30,7 +31,7 @@ test('live, started and ready differ, from the start to the end of the drain', a
   wrong.live = []
   server.draining()
   seen.push(await ask())
-  const ready = await fetch(`http://127.0.0.1:${server.port}/ready`)
+  const ready = await fetch(`${url}/ready`)
   expect([seen, await ready.text()]).toEqual([
     ['200 503 503', '200 200 200', '200 200 503', '503 200 200', '200 200 503'],
     'draining\n',

@@ -16,7 +16,7 @@ test('spec 10.7: defaults', () => {
     concurrency: 256,
     attemptSeconds: 10,
     leaseSeconds: 15,
-    reconcileSeconds: 4,
+    reconcileSeconds: 3,
     streamManagement: 'create',
   })
 })

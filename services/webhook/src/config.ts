@@ -55,7 +55,7 @@ export function readConfig(env: NodeJS.ProcessEnv): WebhookConfig {
       min: attemptSeconds,
       max: 600,
     }),
-    reconcileSeconds: e.number('SVC_WEBHOOK_RECONCILE_SECONDS', { default: 4, min: 0.1, max: 3_600 }),
+    reconcileSeconds: e.number('SVC_WEBHOOK_RECONCILE_SECONDS', { default: 3, min: 0.1, max: 3_600 }),
     streamManagement: readStreamManagement(e),
   }
   e.check()

@@ -1,8 +1,10 @@
 import { openDatabase } from '@svc/postgres/database.ts'
+import { createCountedDatabase } from '@svc/test/support/engines/postgres/read-counts.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { alternate } from '../src/loops/reconciliation.ts'
 import { purgeJobs } from '../src/store/jobs.ts'
+import { beginPage, endPage } from '../src/store/reconciliation.ts'
 import { type Harness, newAgent, silent, startHarness } from './harness.ts'
 
 const OFTEN = { reconcileSeconds: 0.1 }
@@ -133,9 +135,11 @@ describe('jobs that JetStream lost are made from the logs', () => {
 })
 
 test('jobs are kept until the logs have been compared beyond them', async () => {
-  await using h = await startHarness({ replicas: 1 })
+  await using h = await startHarness({ replicas: 1, config: { reconcileSeconds: 3_600 } })
   const agent = newAgent()
   await h.set(agent, '/kept')
+  // The first round may begin late, and would cover the job.
+  await h.database.run((sql) => sql`update webhook.reconciliation set due_at = clock_timestamp() + interval '1 hour'`)
   await h.accept(agent, 1)
   await eventually(async () => idsAt(h, '/kept').length === 1 && (await h.state(agent)).pending === 0)
   expect(await h.database.run((sql) => purgeJobs(sql, 0, 10))).toBe(0)
@@ -171,4 +175,20 @@ test.concurrent.each(['webhook.compared', 'webhook.reconciled'])(
 
 test('the lists alternate, so that cutting off the end is fair to all of them', () => {
   expect(alternate([['a1', 'a2', 'a3'], [], ['c1', 'c2']])).toEqual(['a1', 'c1', 'a2', 'c2', 'a3'])
+})
+
+test('a round begins an interval after the one before has begun, not after it has ended', async () => {
+  await using database = await createCountedDatabase('webhook', [])
+  const { admin, service } = database
+  const runRound = async (begunAgo: string): Promise<void> => {
+    await admin.run((sql) => sql`update webhook.reconciliation set place = '', due_at = now()`)
+    const page = await service.run((sql) => beginPage(sql, 60))
+    if (page === undefined) throw new Error('no page is due')
+    await admin.run((sql) => sql`update webhook.reconciliation set begun_at = now() - ${begunAgo}::interval`)
+    await service.run((sql) => endPage(sql, page, { place: '', complete: true, intervalSeconds: 60 }))
+  }
+  await runRound('0 s')
+  expect(await service.run((sql) => beginPage(sql, 60))).toBeUndefined()
+  await runRound('1 minute')
+  expect(await service.run((sql) => beginPage(sql, 60))).toBeDefined()
 })

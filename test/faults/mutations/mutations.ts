@@ -33,7 +33,7 @@ export const MUTATIONS: readonly Mutation[] = [
       },
       {
         file: 'services/stream/src/loops/watch-heads.ts',
-        find: 'else stream.noteHead(log.head)',
+        find: 'else stream.noteHead(head)',
         replace: '',
       },
     ],

@@ -18,7 +18,7 @@ function pointsInCode(): string[] {
   return files.flatMap((file) => {
     const text = readFileSync(join(ROOT, file), 'utf8')
     const plain = [...text.matchAll(/failpoint\('([a-z.-]+)'\)/g)].map(([, name = '']) => name)
-    const steps = [...text.matchAll(/`charging\.\$\{owner\}\.([a-z]+)`/g)].map(([, step = '']) => step)
+    const steps = [...text.matchAll(/`charging\.\$\{(?:deps\.)?owner\}\.([a-z]+)`/g)].map(([, step = '']) => step)
     return [...plain, ...steps.flatMap((step) => OWNERS.map((owner) => `charging.${owner}.${step}`))]
   })
 }

@@ -4,6 +4,7 @@ import { isSampled } from '@svc/telemetry/tracing.ts'
 import { headers } from 'nats'
 import type { Nats } from '../connect.ts'
 import { ACCEPTED_MS } from '../wire/accepted-header.ts'
+import { sendWindowOf } from '../wire/send-window.ts'
 import { TRACEPARENT } from '../wire/trace-header.ts'
 
 /** An event to be published. */
@@ -25,17 +26,20 @@ const published = defineCount({
 })
 
 /**
- * Sends each event once, in order, and waits for no acknowledgement. Events may be lost: while NATS is away, when this process
- * dies, or in JetStream. Their readers find each of them in the logs within seconds (ADR 20). Never throws.
+ * Sends each event once, in order, and waits for no acknowledgement. Events may be lost: while NATS is away or silent, when this
+ * process dies, or in JetStream. Their readers find each of them in the logs within seconds (ADR 20). Never throws.
  */
 export function createPublishEvents({ connection }: Nats, logger: Logger): PublishEvents {
+  const window = sendWindowOf(connection)
   return (publications) => {
+    if (window.isFull) return // the link is silent: the client would keep the events in memory
     try {
       for (const { subject, text, traceparent, acceptedMs } of publications) {
         const fields = headers()
         if (isSampled(traceparent)) fields.set(TRACEPARENT, traceparent)
         fields.set(ACCEPTED_MS, String(acceptedMs))
         connection.publish(subject, text, { headers: fields })
+        window.countSent(text.length)
       }
       published.add({}, publications.length)
     } catch (error) {

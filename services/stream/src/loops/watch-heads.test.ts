@@ -15,6 +15,8 @@ async function startScene(agentIds: readonly string[]) {
   const asked: (['revoked', number | null] | ['heads', number])[] = []
   const messaging = {
     isComplete: true,
+    /** What happens while heads are read. */
+    whileReading: () => {},
     revoked: [] as string[],
     heads: new Map<string, number>(),
   }
@@ -22,6 +24,7 @@ async function startScene(agentIds: readonly string[]) {
   const call = async (contract: unknown, request: { since_ms: number | null } & { agent_ids: string[] }) => {
     if (contract === listHeads) {
       asked.push(['heads', request.agent_ids.length])
+      messaging.whileReading()
       const logOf = (id: string) => ({ head: messaging.heads.get(id) ?? 0, revoked: messaging.revoked.includes(id) })
       return { logs: request.agent_ids.map(logOf) }
     }
@@ -56,7 +59,7 @@ async function startScene(agentIds: readonly string[]) {
   }
 }
 
-test('each pass asks who was revoked, and every 4 s all heads are read, by pages', async () => {
+test('each pass asks who was revoked, and every 3 s all heads are read, by pages', async () => {
   await using h = await startScene(Array.from({ length: HEADS_MAX + 1 }, (_, at) => `agent-${at}`))
   const all = [
     ['revoked', null],
@@ -64,8 +67,8 @@ test('each pass asks who was revoked, and every 4 s all heads are read, by pages
     ['heads', 1],
   ]
   expect(h.asked.splice(0)).toEqual(all)
-  await vi.advanceTimersByTimeAsync(3_750)
-  expect(h.asked.splice(0)).toEqual(Array.from({ length: 5 }, (_, at) => ['revoked', at + 1]))
+  await vi.advanceTimersByTimeAsync(2_250)
+  expect(h.asked.splice(0)).toEqual(Array.from({ length: 3 }, (_, at) => ['revoked', at + 1]))
   await vi.advanceTimersByTimeAsync(750)
   expect(h.asked).toEqual(all)
 })
@@ -108,4 +111,16 @@ test('when NATS is back all heads are read at once, because events may be lost',
     ['revoked', null],
     ['heads', 1],
   ])
+})
+
+test('if NATS is back while heads are read, they are read again', async () => {
+  await using h = await startScene(['agent'])
+  h.messaging.whileReading = () => {
+    h.messaging.whileReading = () => {}
+    h.back()
+  }
+  h.asked.length = 0
+  h.back()
+  await vi.advanceTimersByTimeAsync(0)
+  expect(h.asked.filter(([kind]) => kind === 'heads')).toHaveLength(2)
 })

@@ -7,7 +7,7 @@ import type { StreamDeps } from '../deps.ts'
 /** Two passes fit into the two seconds within which a revoked agent's streams must close (spec 5.11). */
 const INTERVAL_MS = 750
 /** How often the heads of all open streams are read. This finds events that were lost, or never published. */
-const ALL_MS = 4_000
+const ALL_MS = 3_000
 const CALL_LIMIT_MS = 1_000
 
 type Deps = Pick<StreamDeps, 'bus' | 'logger' | 'streams'>
@@ -21,7 +21,7 @@ export interface HeadsWatch {
 /**
  * Finds agents that were revoked, and events that streams did not receive, even if nothing comes after them. Each pass asks
  * messaging who was revoked lately; this costs the same for any number of streams. The heads of all open streams are read every
- * 4 s, when NATS was away, and when the answer of a pass is incomplete.
+ * 3 s, when NATS was away, and when the answer of a pass is incomplete.
  */
 export function startWatchHeads({ bus, logger, streams }: Deps, channel: Channel): HeadsWatch {
   let readMs = performance.now()
@@ -60,8 +60,11 @@ export function startWatchHeads({ bus, logger, streams }: Deps, channel: Channel
     const since = { since_ms: needsAll ? null : sinceMs }
     const { revoked, is_complete: isComplete, next_since_ms } = await bus.call(listRevoked, since, contextNow())
     if (needsAll || !isComplete) {
-      await readAllHeads()
-      allReadMs = beganMs
+      allReadMs = beganMs // before the reads, so that a connection that comes back meanwhile causes another one
+      await readAllHeads().catch((error: unknown) => {
+        allReadMs = Number.NEGATIVE_INFINITY
+        throw error
+      })
       readMs = performance.now()
     } else {
       const byAgent = streamsByAgent()

@@ -37,7 +37,7 @@ interface ReconciliationOptions {
 const MAX_INTERVAL_MS = 500
 const MS_PER_SECOND = 1_000
 /** A process that dies during a page delays the others for this long. */
-const LEASE_SECONDS = 30
+const LEASE_SECONDS = 10
 /** No pass over a page starts later than this. */
 const PAGE_MS = 5_000
 const CALL_TIMEOUT_MS = 3_000

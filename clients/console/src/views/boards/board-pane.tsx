@@ -36,7 +36,7 @@ export function BoardPane({ id }: { id: string }): JSX.Element {
     boards.read(id).then(setBoard, (error: unknown) => {
       setProblem(isCode(error, 'not_found') ? texts.notFound : explain(error))
     })
-    void attempt(feed.readMore)
+    void attempt(() => feed.readMore())
     return workspace.onArrival(({ kind, message }) => {
       if (kind === 'board' && message.envelope.to === `board:${id}`) feed.add(message)
     })
@@ -67,11 +67,11 @@ export function BoardPane({ id }: { id: string }): JSX.Element {
       <BoardHead board={board} />
       {isOwner && members !== undefined && <Members board={board} members={members} onChange={readMembers} />}
       {isOwner && <HiddenPosts boardId={id} onRestore={(post) => feed.add(post)} />}
-      <PostComposer board={board} subscribers={subscribers} onPosted={() => void attempt(feed.readMore)} />
+      <PostComposer board={board} subscribers={subscribers} onPosted={() => void attempt(() => feed.readMore())} />
       <section class="feed" aria-label={texts.feed}>
         {posts === undefined && <p role="status">{strings.loading}</p>}
         {posts?.length === 0 && <Empty title={texts.noPosts} hint={texts.noPostsHint} />}
-        {feed.hasMore.value && <BusyButton onPress={feed.readMore}>{texts.loadNewer}</BusyButton>}
+        {feed.hasMore.value && <BusyButton onPress={() => feed.readMore()}>{texts.loadNewer}</BusyButton>}
         {threadsOf(posts ?? []).map((thread) => (
           <Thread key={thread.root.envelope.id} thread={thread} board={board} feed={feed} subscribers={subscribers} />
         ))}

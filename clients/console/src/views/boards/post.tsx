@@ -90,7 +90,7 @@ function Post({ post, root, board, feed, subscribers }: Shared & { post: Message
           subscribers={subscribers}
           onDone={(messageId) => {
             setReplying(false)
-            if (messageId !== undefined) void attempt(feed.readMore)
+            if (messageId !== undefined) void attempt(() => feed.readMore())
           }}
           onDiscard={() => setReplying(false)}
         />

@@ -11,12 +11,14 @@ import { httpClosed, httpRefused } from '../../metrics.ts'
 import type { Bodies } from '../body.ts'
 import type { Clients } from './client.ts'
 import { connectionOf } from './connection.ts'
+import { Crowd } from './crowd.ts'
 import { Pipelines } from './pipelines.ts'
 import { closeWith, faultOf, type ParserError, reasonOf } from './refusals.ts'
 import { MAX_HEADERS, type ServerLimits } from './server-limits.ts'
 
 /** Of one event. Node's own pipeline of a stream adds six, and Node warns beyond ten. */
 const MAX_LISTENERS = 20
+const SPARE_CONNECTIONS = 1_000
 
 export interface ConnectionGuards {
   readonly clients: Clients
@@ -37,11 +39,15 @@ interface HttpServerOptions extends ConnectionGuards {
 export function createHttpServer({ limits, handle, ...guards }: HttpServerOptions): Server {
   const { maxConnections, ...options } = limits
   const server = createServer({ ...options, requireHostHeader: false })
-  server.maxConnections = maxConnections
+  // Node drops the newest connections, whosever they are. So this is only for connections that come faster than others close.
+  server.maxConnections = maxConnections + SPARE_CONNECTIONS
+  server.on('drop', () => httpClosed.add({ reason: 'crowded' }))
   server.setTimeout(limits.connectionTimeout)
   limitHeaders(server, guards.clients)
-  limitConnections(server, guards)
-  const pipelines = new Pipelines((request) => {
+  new Crowd({ clients: guards.clients, maxPerClient: guards.maxConnectionsPerClient, max: maxConnections }).watch(
+    server,
+  )
+  const pipelines = new Pipelines(guards.clients, (request) => {
     guards.bodies.release(request)
     void guards.count(guards.clients.ofRequest(request))
   })
@@ -57,31 +63,6 @@ export function createHttpServer({ limits, handle, ...guards }: HttpServerOption
 function limitHeaders(server: Server, clients: Clients): void {
   server.prependListener('connection', (socket) => {
     server.maxHeadersCount = clients.ofConnection(socket) === undefined ? 0 : MAX_HEADERS
-  })
-}
-
-/** Closes a new connection at once if its address, or all clients together, have too many. */
-function limitConnections(
-  server: Server,
-  { clients, maxConnectionsPerClient }: Pick<ConnectionGuards, 'clients' | 'maxConnectionsPerClient'>,
-): void {
-  const open = new Map<string, number>()
-  server.on('drop', () => httpClosed.add({ reason: 'crowded' })) // Node drops connections past `maxConnections`
-  server.on('connection', (socket) => {
-    const client = clients.ofConnection(socket)
-    if (client === undefined) return
-    const before = open.get(client) ?? 0
-    if (before >= maxConnectionsPerClient) {
-      httpClosed.add({ reason: 'crowded' })
-      socket.destroy()
-      return
-    }
-    open.set(client, before + 1)
-    socket.once('close', () => {
-      const left = (open.get(client) ?? 0) - 1
-      if (left === 0) open.delete(client)
-      else open.set(client, left)
-    })
   })
 }
 

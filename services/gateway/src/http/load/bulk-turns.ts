@@ -36,22 +36,17 @@ const TOO_MANY = new Overloaded('too many pages, streams or large bodies wait fo
 /** Maximum number of waiting reads, over all clients and operations. Each holds a request slot, and other requests need slots too. */
 const MAX_WAITING = 192
 
-/** Unsigned reads of an operation form a group of their own. */
-const UNSIGNED = ', unsigned'
-
 /**
  * Reads of different operations do not wait for each other, because the service that one of them needs may hang.
  * @param most how many reads of one operation run at a time: those of registered agents, and all others.
  */
 export class BulkTurns {
+  readonly #most: Most
   readonly #queue: FairQueue
 
   constructor(most: Most = { signed: MAX_SIGNED, unsigned: MAX_UNSIGNED }, maxWaiting = MAX_WAITING) {
-    this.#queue = new FairQueue({
-      atOnce: (group) => (group.endsWith(UNSIGNED) ? most.unsigned : most.signed),
-      maxWaiting,
-      overloaded: () => TOO_MANY,
-    })
+    this.#most = most
+    this.#queue = new FairQueue({ atOnce: most.signed, maxWaiting, overloaded: () => TOO_MANY })
   }
 
   /**
@@ -59,6 +54,10 @@ export class BulkTurns {
    * @throws Overloaded if too many reads wait, and no client has more of them than this one.
    */
   readInTurn<T>({ operation, client, isUnsigned }: Reader, read: () => Promise<T>): Promise<T> {
-    return this.#queue.runInTurn({ key: client, group: isUnsigned ? operation + UNSIGNED : operation }, read)
+    // Unsigned reads of an operation form a group of their own.
+    const turn = isUnsigned
+      ? { key: client, group: `${operation}, unsigned`, atOnce: this.#most.unsigned }
+      : { key: client, group: operation }
+    return this.#queue.runInTurn(turn, read)
   }
 }
