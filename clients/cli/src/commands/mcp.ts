@@ -1,8 +1,9 @@
 import { StartError } from '@svc/mcp/errors.ts'
 import { serve } from '@svc/mcp/serve.ts'
 import type { Command } from 'commander'
-import { TOLD, wholeNumber } from '../arguments.ts'
-import { contextOf } from '../context.ts'
+import { agentName, TOLD, wholeNumber } from '../arguments.ts'
+import { type Context, contextOf } from '../context.ts'
+import { configFolder, defaultKeyPath } from '../files/places.ts'
 import { type Io, UsageError } from '../io.ts'
 
 interface McpOptions {
@@ -27,7 +28,11 @@ export function addMcp(program: Command, io: Io): void {
   program
     .command('mcp')
     .description('serve this agent to a client of the Model Context Protocol, over stdio or HTTP')
-    .option('--register <name>', 'create the key file if it does not exist, and register it under this name')
+    .option(
+      '--register <name>',
+      'create the key file if it does not exist, and register it under this name; without --key, it is the file of svc init',
+      agentName,
+    )
     .option('--read-only', 'offer no tool that sends, spends or changes anything')
     .option('--contacts-only', 'send only to accepted contacts; no posts, boards or votes')
     .option('--require-verified', 'withhold text whose sender is not verified')
@@ -54,7 +59,7 @@ export function addMcp(program: Command, io: Io): void {
     )
     .addHelpText(
       'after',
-      '\nExample:\n  svc mcp --key alice.key --register alice\n\ndocs/guides/mcp.md shows how to configure clients.',
+      '\nExample:\n  svc mcp --register alice\n\ndocs/guides/mcp.md shows how to configure clients.',
     )
     .action(async (options: McpOptions, command: Command) => {
       const context = contextOf(io, command)
@@ -64,7 +69,7 @@ export function addMcp(program: Command, io: Io): void {
           {
             ...(authority === undefined ? {} : { authority }),
             url,
-            keyPath: context.keyPath(),
+            keyPath: keyPathOf(context, options.register),
             register: options.register,
             statePath: options.state,
             pins: options.pin,
@@ -87,6 +92,11 @@ export function addMcp(program: Command, io: Io): void {
         throw error
       }
     })
+}
+
+/** The default profile may be another agent, so a name that is registered here has the key file that `svc init` makes for it. */
+function keyPathOf({ io, target, keyPath }: Context, name: string | undefined): string {
+  return name === undefined || target.isNamed ? keyPath() : defaultKeyPath(configFolder(io.env), name)
 }
 
 function collect(value: string, earlier: string[]): string[] {
