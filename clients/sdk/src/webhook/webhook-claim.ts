@@ -22,7 +22,7 @@ export class WebhookError extends Error {
 export type WebhookHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /** What the headers of one of the two forms say about a request. */
-export interface Claim {
+interface Claim {
   readonly deliveryId: string
   /** Undefined if the form does not name the message. */
   readonly messageId: string | undefined
