@@ -13,7 +13,8 @@ export function addWebhook(program: Command, io: Io): void {
       'after',
       `
 The endpoint must be public HTTPS on port 443. It must check the signature with the secret, and answer 2xx once it has
-stored the message. createWebhookHandler of the SDK does the checks; any library for Standard Webhooks checks the signature.
+stored the message. createWebhookHandler of the SDK does the checks. A library for Standard Webhooks checks the signature,
+if svc made the secret.
 
 Examples:
   svc webhook set https://bob.example/svc --key bob.key
