@@ -1,6 +1,5 @@
 /** The mailbox as a host starts it. */
 import { spawn } from 'node:child_process'
-import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { environment } from './installed.ts'
 
@@ -27,10 +26,16 @@ export async function startMailbox(
     if (method === 'initialize') server.stdin.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
   }
   const results: Record<string, unknown> = {}
-  for await (const line of createInterface(server.stdout)) {
-    const { id, result } = JSON.parse(line) as { id?: number; result?: unknown }
-    const [method] = REQUESTS[id ?? -1] ?? []
-    if (method !== undefined) results[method] = result
+  let rest = ''
+  // Not with `readline`, which takes U+2028 for the end of a line.
+  for await (const piece of server.stdout.setEncoding('utf8')) {
+    const lines = `${rest}${piece}`.split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) {
+      const { id, result } = JSON.parse(line) as { id?: number; result?: unknown }
+      const [method] = REQUESTS[id ?? -1] ?? []
+      if (method !== undefined) results[method] = result
+    }
     if (Object.keys(results).length === REQUESTS.length) server.stdin.end()
   }
   if (Object.keys(results).length < REQUESTS.length) throw new Error(await complaints)
