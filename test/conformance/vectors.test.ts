@@ -272,7 +272,7 @@ interface Deliveries {
 }
 const { deliveries } = read<Deliveries>('webhook-signatures.json')
 
-test.each(deliveries)('spec 10.5, 10.8, 14.6: the delivery of $message_id at $timestamp', async (row) => {
+test.each(deliveries)('spec 10.5, 10.8, 10.9, 14.6: the delivery of $message_id at $timestamp', async (row) => {
   const headers = {
     'content-type': 'application/json',
     'x-svc-timestamp': row.timestamp,
@@ -284,6 +284,9 @@ test.each(deliveries)('spec 10.5, 10.8, 14.6: the delivery of $message_id at $ti
   expect((await verifyWebhook(headers, Buffer.from(row.body), options)).messageId).toBe(row.message_id)
   const changed = { ...headers, 'x-svc-timestamp': `${Number(row.timestamp) + 1}` }
   await expect(async () => verifyWebhook(changed, Buffer.from(row.body), options)).rejects.toThrow()
+  if (row.standard_webhooks === null) return
+  const standard = await verifyWebhook(row.standard_webhooks, Buffer.from(row.body), options)
+  expect(standard).toMatchObject({ messageId: row.message_id, deliveryId: row.delivery_id })
 })
 
 describe('the worked examples have the values of the vectors', () => {

@@ -15,6 +15,12 @@ export function nameOrId(text: string): string {
   throw new InvalidArgumentError('It must be a name, an address or an id.')
 }
 
+/** Parses the name of an agent of this service. */
+export function agentName(text: string): string {
+  if (isName(text)) return text
+  throw new InvalidArgumentError('It must be 3 to 32 characters of a-z, 0-9, _ and -.')
+}
+
 /** Parses a recipient, before any request. @throws ApiError as the SDK does. */
 export function recipient(text: string): string {
   if (isName(text) || parseAddress(text) !== undefined) return text

@@ -37,6 +37,8 @@ export interface Target {
   readonly authority: string | undefined
   /** The name of the agent, if the profile pins it. */
   readonly agent: string | undefined
+  /** Whether an option or a variable named the key or a profile. If not, the default profile is used. */
+  readonly isNamed: boolean
 }
 
 /** The inputs and outputs of a command. */
@@ -146,6 +148,7 @@ function findTarget({ env }: Pick<Io, 'env'>, options: GlobalOptions): Target {
     url,
     authority: options.authority ?? given,
     agent: pinning.find((profile) => key !== undefined && resolve(profile.key) === resolve(key))?.agent,
+    isNamed: explicitKey !== undefined || named !== undefined,
   }
 
   function isUrl(other: string): boolean {

@@ -229,9 +229,10 @@ describe('--forward', () => {
     const deliveries = new Set<unknown>()
     let refused = false
     const secretFile = folder.path('jane.secret')
-    writeFileSync(secretFile, 's'.repeat(32))
+    const secret = `whsec_${'s'.repeat(32)}`
+    writeFileSync(secretFile, secret)
     const handler = createWebhookHandler({
-      secret: 's'.repeat(32),
+      secret,
       onMessage({ envelope }) {
         if (!refused) {
           refused = true
@@ -241,7 +242,7 @@ describe('--forward', () => {
       },
     })
     const server = createServer((request, response) => {
-      deliveries.add(request.headers['x-svc-delivery-id'])
+      deliveries.add(request.headers['x-svc-delivery-id']).add(request.headers['webhook-id'])
       void handler(request, response)
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -63,6 +63,17 @@ describe('svc init', () => {
     expect(other).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('choose another --profile') })
   })
 
+  test('makes the key file that svc mcp --register takes, also if another agent is the default', async () => {
+    await using home = await startHome()
+    await home.run('init bob')
+    expect(await home.run('mcp --register alice')).toMatchObject({ exitCode: 0 })
+    const key = readFileSync(home.file('keys/alice.key'), 'utf8')
+    expect((await home.run('init alice')).exitCode).toBe(0)
+    expect(readFileSync(home.file('keys/alice.key'), 'utf8')).toBe(key)
+    const misnamed = await home.run('mcp --register ../alice')
+    expect(misnamed).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('3 to 32 characters') })
+  })
+
   test('uses an existing key, and a profile with another name', async () => {
     await using home = await startHome()
     const key = home.folder.path('own.key')

@@ -1,4 +1,5 @@
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { standardWebhookKey } from '@svc/svc1/webhook-key.ts'
 import { describe, expect, test } from 'vitest'
 import { startScene } from './scene.ts'
 
@@ -43,7 +44,7 @@ test('--json prints only the answers of the API to stdout', async () => {
 })
 
 describe('the secret', () => {
-  test('is created once with 256 bits, readable only by its owner, and never printed', async () => {
+  test('with --secret-file, is created once with 256 bits, readable only by its owner, and never printed', async () => {
     await using scene = await startScene('bob')
     const file = scene.folder.path('bob.secret')
     const runs = [1, 2].map(() => `webhook set ${URL} --secret-file ${file}`)
@@ -53,10 +54,23 @@ describe('the secret', () => {
       printed.push(stdout, stderr)
     }
     const secret = readFileSync(file, 'utf8').trimEnd()
-    expect(secret).toMatch(/^[0-9a-f]{64}$/)
+    expect(standardWebhookKey(secret)).toHaveLength(32)
     if (process.platform !== 'win32') expect(statSync(file).mode & 0o777).toBe(0o600)
     expect(secretsSent(scene)).toEqual([secret, secret])
     expect(printed.join('')).not.toContain(secret)
+  })
+
+  test('without --secret-file, is new each time, in the form of Standard Webhooks, and printed once', async () => {
+    await using scene = await startScene('bob')
+    const shown = await scene.as('bob', `webhook set ${URL}`)
+    const [, secret = ''] = /^secret {3}(\S+)$/m.exec(shown.stdout) ?? []
+    expect(standardWebhookKey(secret)).toHaveLength(32)
+    const [json] = (await scene.as('bob', `webhook set ${URL} --json`)).documents()
+    expect(json).toMatchObject({ url: URL, secret: expect.stringMatching(/^whsec_/) })
+    const quiet = await scene.as('bob', `webhook set ${URL} --quiet`)
+    expect(secretsSent(scene)).toEqual([secret, json?.secret, quiet.stdout.trimEnd()])
+    expect(new Set(secretsSent(scene)).size).toBe(3)
+    expect((await scene.as('bob', 'webhook show')).stdout).not.toContain('secret')
   })
 
   test.each([
@@ -73,7 +87,6 @@ describe('the secret', () => {
   })
 
   test.each([
-    ['--secret-file is missing', `webhook set ${URL}`],
     ['the file is a folder', `webhook set ${URL} --secret-file FOLDER`],
     ['the URL is missing', 'webhook set --secret-file FOLDER'],
   ])('nothing is sent if %s', async (_, command) => {

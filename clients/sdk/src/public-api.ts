@@ -76,14 +76,14 @@ export type { DeadLetter, HandlerContext, ProcessOptions } from './process/consu
 export type { RegisterOptions } from './register.ts'
 export type { Store } from './store/store.ts'
 export { createMemoryStore } from './store/store.ts'
+export type { WebhookHeaders, WebhookRefusal } from './webhook/webhook-claim.ts'
+export { WebhookError } from './webhook/webhook-claim.ts'
 export type {
   AcceptedDeliveries,
   WebhookDelivery,
   WebhookHandlerOptions,
-  WebhookHeaders,
-  WebhookRefusal,
   WebhookRequest,
   WebhookResponse,
   WebhookVerifyOptions,
 } from './webhook/webhook-receiver.ts'
-export { createWebhookHandler, verifyWebhook, WebhookError } from './webhook/webhook-receiver.ts'
+export { createWebhookHandler, verifyWebhook } from './webhook/webhook-receiver.ts'

@@ -64,8 +64,16 @@ export async function buildPrograms(folder: string): Promise<void> {
     writeFileSync(join(folder, `${name}.js`), `import './programs/starter.js'\nawait import('./programs/${name}.js')\n`)
 }
 
-/** Makes one module of each entry: `programs/<name>.js` and its source map in the folder. @param entries modules, by name. */
-export async function bundle(entries: Readonly<Record<string, string>>, folder: string): Promise<void> {
+/**
+ * Makes one module of each entry: `programs/<name>.js` and its source map in the folder.
+ * @param entries modules, by name.
+ * @param options for what runs elsewhere than the services.
+ */
+export async function bundle(
+  entries: Readonly<Record<string, string>>,
+  folder: string,
+  options: Pick<BuildOptions, 'target' | 'splitting' | 'sourcemap'> = {},
+): Promise<void> {
   mkdirSync(join(folder, 'programs'), { recursive: true })
   const { outputFiles } = await build({
     ...COMMON,
@@ -80,6 +88,7 @@ export async function bundle(entries: Readonly<Record<string, string>>, folder: 
     sourcemap: true,
     sourcesContent: false,
     plugins: [keepPaths],
+    ...options,
   })
   for (const { path, contents } of outputFiles ?? []) writeFileSync(join(folder, relative(ROOT, path)), contents)
 }

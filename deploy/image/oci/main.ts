@@ -55,7 +55,8 @@ try {
 async function build(folder: string, architectures: readonly Architecture[], source = 'unknown'): Promise<string> {
   const commit = (await run('git', ['rev-parse', 'HEAD'], { cwd: REPOSITORY })).trim()
   const epochSeconds = Number(await run('git', ['show', '--no-patch', '--format=%ct', commit], { cwd: REPOSITORY }))
-  const { version } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as { version: string }
+  const manifest = readFileSync(join(REPOSITORY, 'package.json'), 'utf8')
+  const { name, version, description } = JSON.parse(manifest) as Record<'name' | 'version' | 'description', string>
   mkdirSync(folder) // fails if the folder exists, so that nothing of an earlier build remains
   const images: PlatformImage[] = []
   for (const architecture of architectures) images.push(await buildFor(folder, architecture, { commit, epochSeconds }))
@@ -64,8 +65,8 @@ async function build(folder: string, architectures: readonly Architecture[], sou
     tag: version,
     config: CONFIG,
     labels: {
-      'org.opencontainers.image.title': 'signed-agent-messaging',
-      'org.opencontainers.image.description': 'Messaging between software agents that trust keys, not accounts',
+      'org.opencontainers.image.title': name,
+      'org.opencontainers.image.description': description,
       'org.opencontainers.image.version': version,
       'org.opencontainers.image.revision': commit,
       'org.opencontainers.image.source': source,

@@ -146,7 +146,7 @@ function nameModules(folder: string): void {
 }
 
 function manifestOf(
-  { name, description, folder, exports, node, bin, engines, browser }: Published,
+  { name, description, folder, exports, node, bin, engines, browser, mcpName }: Published,
   dependencies: object,
 ): object {
   const owned = Object.values(OWNER).every((value) => !value.startsWith(PLACEHOLDER))
@@ -157,9 +157,11 @@ function manifestOf(
   ])
   return {
     name,
-    version: readManifest(join(ROOT, folder)).version,
+    version: versionOf(folder),
     description,
+    ...(mcpName === undefined ? {} : { mcpName }),
     ...(owned ? {} : { private: true }),
+    author: OWNER.author,
     license: OWNER.licence,
     repository: { type: 'git', url: OWNER.repository, directory: folder },
     type: 'module',
@@ -192,6 +194,11 @@ function listFiles(folder: string): string[] {
 function write(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true })
   writeFileSync(path, text)
+}
+
+/** @param folder in this repository. */
+export function versionOf(folder: string): string {
+  return readManifest(join(ROOT, folder)).version
 }
 
 function readManifest(folder: string): Manifest {

@@ -1,6 +1,7 @@
-/** The packages for npm. Names, licence and repository are the owner's choice, made only here. */
+/** What is published. Names, licence, author and repository are the owner's choice, made only here. */
+import { SERVICE } from '@svc/contracts/limits.ts'
 
-/** While a value begins with this, the package is marked `private`, and npm refuses to publish it. */
+/** While a value begins with this, packages are marked `private`, so npm refuses to publish them, and the registry refuses the name. */
 export const PLACEHOLDER = 'OWNER'
 
 /** OWNER: choose these before the first release. */
@@ -8,7 +9,13 @@ export const OWNER = {
   /** An SPDX expression, e.g. `Apache-2.0`. */
   licence: `${PLACEHOLDER} chooses a licence`,
   repository: `${PLACEHOLDER} names the URL of the repository`,
+  author: `${PLACEHOLDER} names the author`,
+  /** What the registry of MCP servers lets the owner publish under, e.g. `io.github.<user>` or a reversed domain. */
+  namespace: `${PLACEHOLDER}-names-the-namespace`,
 } as const
+
+/** The mailbox in the registry of MCP servers. The registry looks for it in the npm package, as `mcpName`. */
+export const REGISTRY_NAME = `${OWNER.namespace}/${SERVICE.name}`
 
 export interface Published {
   /** Name on npm. OWNER: the scope must be the owner's own. */
@@ -25,6 +32,8 @@ export interface Published {
   readonly browser: boolean
   /** Module of each entry of `exports` that needs Node. */
   readonly node: Readonly<Record<string, string>>
+  /** The name of its server in the registry of MCP servers. */
+  readonly mcpName?: string
 }
 
 export const PACKAGES: readonly Published[] = [
@@ -47,5 +56,6 @@ export const PACKAGES: readonly Published[] = [
     bin: { svc: '@svc/cli/published' },
     engines: '>=22.19',
     browser: false,
+    mcpName: REGISTRY_NAME,
   },
 ]

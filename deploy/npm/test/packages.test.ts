@@ -1,16 +1,15 @@
 /** Checks the published packages: their content, and that they work with npm and without this repository. */
-import { execFile, spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { buildPackage } from '@svc/npm/build.ts'
-import { PACKAGES } from '@svc/npm/packages.ts'
+import { OWNER, PACKAGES, PLACEHOLDER } from '@svc/npm/packages.ts'
 import { ONE_OF_EACH, startSystem, type TestSystem } from '@svc/test/support/system/system.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { environment, hasRegistry, installAlone, type Packed, packAll, temporaryFolder } from './installed.ts'
+import { hasRegistry, installAlone, type Packed, packAll, temporaryFolder } from './installed.ts'
+import { startMailbox } from './mailbox.ts'
 
 const run = promisify(execFile)
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
@@ -64,11 +63,9 @@ describe('content of the packages', () => {
     }
   })
 
-  test('until the owner has chosen licence and repository, npm refuses to publish', () => {
-    for (const packed of packages) {
-      const { license, repository, private: isPrivate = false } = manifestOf(packed)
-      expect(isPrivate, packed.from).toBe(/^OWNER/.test(license) || /^OWNER/.test(repository.url))
-    }
+  test('until the owner has chosen licence, author, repository and namespace, npm refuses to publish', () => {
+    const isOpen = Object.values(OWNER).some((choice) => choice.startsWith(PLACEHOLDER))
+    for (const packed of packages) expect(manifestOf(packed).private ?? false, packed.from).toBe(isOpen)
   })
 
   test('no links to the workspace, no TypeScript, and no path of the machine that built it', () => {
@@ -202,23 +199,9 @@ describe.runIf(online)('installed with only npm', { timeout: 600_000 }, () => {
     )
     const cwd = join(folder.path, 'empty')
     mkdirSync(cwd)
-    const clientInfo = { name: 'test', version: '1' }
-    const messages = [
-      { id: 1, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo } },
-      { method: 'notifications/initialized' },
-      { id: 2, method: 'tools/call', params: { name: 'whoami', arguments: {} } },
-    ]
-    const server = spawn(command, given, { cwd, env: environment() })
-    const stderr = text(server.stderr)
-    server.stdin.write(messages.map((one) => `${JSON.stringify({ jsonrpc: '2.0', ...one })}\n`).join(''))
-    const answers = []
-    for await (const line of createInterface(server.stdout)) {
-      if (answers.push(JSON.parse(line)) === 2) server.stdin.end()
-    }
-    expect(answers, await stderr).toMatchObject([
-      { id: 1, result: { serverInfo: { name: 'svc-alice' } } },
-      { id: 2, result: { structuredContent: { name: 'alice', unread: { inbox: 0 } } } },
-    ])
+    const answers = await startMailbox(command, given, cwd)
+    expect(answers.initialize).toMatchObject({ serverInfo: { name: 'svc-alice' } })
+    expect(answers['tools/call']).toMatchObject({ structuredContent: { name: 'alice', unread: { inbox: 0 } } })
     expect(readdirSync(cwd)).toEqual([])
   })
 

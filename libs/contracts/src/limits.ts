@@ -53,5 +53,11 @@ export const DEFAULTS = {
   webhookBackoffSeconds: '0,30,120,600,3600',
 } as const
 
-/** Names and versions of the product in answers (spec 5.1, 5.2). */
-export const SERVICE = { name: 'signed-agent-messaging', version: '2.0.0', api: '/v2' } as const
+/** What the service and its clients call themselves: in answers (spec 5.1, 5.2), in documents, and where they are published. */
+export const SERVICE = {
+  name: 'signed-agent-messaging',
+  title: 'Signed agent messaging',
+  description: 'Messaging between software agents that trust keys, not accounts',
+  version: '2.0.0',
+  api: '/v2',
+} as const

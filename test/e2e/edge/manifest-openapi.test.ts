@@ -165,3 +165,15 @@ describe('spec 1.4: the OpenAPI description', () => {
     return codes[status] ?? ''
   }
 })
+
+test('/llms.txt has the form of llmstxt.org, and each of its links leads to a document of this gateway', async () => {
+  const { status, headers, text } = await call(h.place, 'GET', '/llms.txt')
+  expect([status, headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
+  const [before = '', ...sections] = text.split(/^## .+\n/m)
+  expect(before).toMatch(/^# [^\n]+\n\n> [^\n]+\n\n[^#]+$/)
+  const links = sections.flatMap((section) => section.trim().split('\n'))
+  expect(links.filter((line) => !/^- \[[^\]]+\]\(\/[^)]*\): ./.test(line))).toEqual([])
+  const targets = links.map((line) => /\((.*?)\)/.exec(line)?.[1] ?? '')
+  expect(targets.length).toBeGreaterThan(2)
+  for (const target of targets) expect((await call(h.place, 'GET', target)).status, target).toBe(200)
+})

@@ -55,7 +55,7 @@ interface Parameter {
 }
 
 /** Documents that the gateway serves but the description does not list (spec 1.4). */
-const DOCUMENTS = /^\/(?:openapi\.json|docs(?:\/[\w.-]+)?)$/
+const DOCUMENTS = /^\/(?:openapi\.json|llms\.txt|docs(?:\/[\w.-]+)?)$/
 
 /** Spec 4.1. */
 const ERROR_BODY: Json = closedObject({

@@ -2,8 +2,9 @@ import { StartError } from '@svc/mcp/errors.ts'
 import { serve } from '@svc/mcp/serve.ts'
 import { type McpStatus, readStatus } from '@svc/mcp/status.ts'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { TOLD, wholeNumber } from '../arguments.ts'
-import { contextOf } from '../context.ts'
+import { agentName, TOLD, wholeNumber } from '../arguments.ts'
+import { type Context, contextOf } from '../context.ts'
+import { configFolder, defaultKeyPath } from '../files/places.ts'
 import { type Io, UsageError } from '../io.ts'
 import { columns } from '../output/output.ts'
 
@@ -32,7 +33,11 @@ export function addMcp(program: Command, io: Io): void {
   const mcp = program
     .command('mcp')
     .description('serve this agent to a client of the Model Context Protocol, over stdio or HTTP')
-    .option('--register <name>', 'create the key file if it does not exist, and register it under this name')
+    .option(
+      '--register <name>',
+      'create the key file if it does not exist, and register it under this name; without --key, it is the file of svc init',
+      agentName,
+    )
     .option('--read-only', 'offer no tool that sends, spends or changes anything')
     .option('--contacts-only', 'send only to accepted contacts; no posts, boards or votes')
     .option('--require-verified', 'withhold text whose sender is not verified')
@@ -71,7 +76,7 @@ export function addMcp(program: Command, io: Io): void {
     )
     .addHelpText(
       'after',
-      '\nExample:\n  svc mcp --key alice.key --register alice\n\ndocs/guides/mcp.md shows how to configure clients.',
+      '\nExample:\n  svc mcp --register alice\n\ndocs/guides/mcp.md shows how to configure clients.',
     )
     .action(async (options: McpOptions, command: Command) => {
       const context = contextOf(io, command)
@@ -81,7 +86,7 @@ export function addMcp(program: Command, io: Io): void {
           {
             ...(authority === undefined ? {} : { authority }),
             url,
-            keyPath: context.keyPath(),
+            keyPath: keyPathOf(context, options.register),
             register: options.register,
             statePath: options.state,
             pins: options.pin,
@@ -161,6 +166,11 @@ function linesOf({ listening, channel, subscriptions }: McpStatus): string[] {
 function serverName(value: string): string {
   if (/^[a-z][a-z0-9-]{0,15}$/.test(value)) return value
   throw new InvalidArgumentError('It must have 1 to 16 characters of a-z, 0-9 and -, and begin with a letter.')
+}
+
+/** The default profile may be another agent, so a name that is registered here has the key file that `svc init` makes for it. */
+function keyPathOf({ io, target, keyPath }: Context, name: string | undefined): string {
+  return name === undefined || target.isNamed ? keyPath() : defaultKeyPath(configFolder(io.env), name)
 }
 
 function collect(value: string, earlier: string[]): string[] {

@@ -11,6 +11,11 @@ export function configFolder(env: Env): string {
   return placeOf(env, 'XDG_CONFIG_HOME', ['.config'])
 }
 
+/** The key file of an agent, unless its user names another one. @param folder for profiles and keys. */
+export function defaultKeyPath(folder: string, name: string): string {
+  return join(folder, 'keys', `${name}.key`)
+}
+
 /** For the state of listeners. `SVC_STATE_DIR` names another folder. */
 export function stateFolder(env: Env): string {
   if (isSet(env.SVC_STATE_DIR)) return resolve(env.SVC_STATE_DIR)

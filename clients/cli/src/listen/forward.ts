@@ -1,5 +1,6 @@
-import { createHmac, hash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { fetchFailure } from '@svc/sdk/http/fetch-failure.ts'
+import { webhookHeaders } from '@svc/svc1/node/webhook-headers.ts'
 import type { Work } from './work.ts'
 
 interface ForwardOptions {
@@ -20,9 +21,9 @@ export function createForwardWork({ url, secret, owner }: ForwardOptions): Work 
     async run({ message }, { cursor, signal }) {
       if (signal.aborted) return { result: 'stopped' }
       const body = JSON.stringify(message.envelope)
-      const timestamp = String(Math.floor(Date.now() / 1000))
-      const { id } = message.envelope
-      const signature = secret === undefined ? undefined : sign(secret, `${timestamp}.${id}.${body}`)
+      // All attempts share this id, including those of a later run.
+      const deliveryId = hash('sha256', `${owner} ${cursor}`).slice(0, 32)
+      const attempt = { deliveryId, messageId: message.envelope.id, body, nowMs: Date.now() }
       try {
         const response = await fetch(url, {
           method: 'POST',
@@ -30,11 +31,7 @@ export function createForwardWork({ url, secret, owner }: ForwardOptions): Work 
           signal: AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_MS)]),
           headers: {
             'content-type': 'application/json',
-            'x-svc-timestamp': timestamp,
-            'x-svc-message-id': id,
-            // All attempts share this id, including those of a later run.
-            'x-svc-delivery-id': hash('sha256', `${owner} ${cursor}`).slice(0, 32),
-            ...(signature === undefined ? {} : { 'x-svc-signature': signature }),
+            ...webhookHeaders(attempt, secret === undefined ? undefined : Buffer.from(secret)),
           },
           body,
         })
@@ -46,8 +43,4 @@ export function createForwardWork({ url, secret, owner }: ForwardOptions): Work 
       }
     },
   }
-}
-
-function sign(secret: string, text: string): string {
-  return `sha256=${createHmac('sha256', secret).update(text).digest('hex')}`
 }

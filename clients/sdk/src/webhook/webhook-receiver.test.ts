@@ -1,12 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import {
-  createWebhookHandler,
-  verifyWebhook,
-  WebhookError,
-  type WebhookHandlerOptions,
-  type WebhookHeaders,
-} from './webhook-receiver.ts'
+import { WebhookError, type WebhookHeaders } from './webhook-claim.ts'
+import { createWebhookHandler, verifyWebhook, type WebhookHandlerOptions } from './webhook-receiver.ts'
 
 const SECRET = 'ü'.repeat(32)
 const NOW_MS = 1_767_268_800_000
@@ -34,9 +29,9 @@ function requestOf(
   }
 }
 
-async function kindOf({ headers, body }: Request): Promise<string> {
+async function kindOf({ headers, body }: Request, secret = SECRET): Promise<string> {
   try {
-    await verifyWebhook(headers, Buffer.from(body), { secret: SECRET, nowMs })
+    await verifyWebhook(headers, Buffer.from(body), { secret, nowMs })
     return 'ok'
   } catch (error) {
     if (error instanceof WebhookError) return error.kind
@@ -123,6 +118,60 @@ describe('spec 10.8: the receiver verifies the signature', () => {
       expect(await kindOf({ body, headers })).toBe('malformed')
     },
   )
+})
+
+describe('spec 10.8, 10.9: without X-SVC-Signature, the headers of Standard Webhooks', () => {
+  const key = Buffer.alloc(32, 7)
+  const secret = `whsec_${key.toString('base64')}`
+  const { body } = requestOf('msg-0001')
+  const timestamp = String(NOW_MS / 1000)
+
+  function signed(id = 'd-msg-0001', at = timestamp, with_: string | Buffer = key): Request['headers'] {
+    const signature = createHmac('sha256', with_).update(`${id}.${at}.${body}`).digest('base64')
+    return { 'webhook-id': id, 'webhook-timestamp': at, 'webhook-signature': `v1,${signature}` }
+  }
+
+  test('a valid delivery is returned; the id of its message is that of the envelope', async () => {
+    const delivery = await verifyWebhook(signed(), Buffer.from(body), { secret, nowMs })
+    expect(delivery).toMatchObject({ messageId: 'msg-0001', deliveryId: 'd-msg-0001', timestamp: NOW_MS / 1000 })
+  })
+
+  test('in either form, a message is processed once', async () => {
+    const { taken, post } = startHandler({ secret })
+    expect(await post({ body, headers: signed() })).toBe(204)
+    expect(await post(requestOf('msg-0001', { secret }))).toBe(200)
+    expect(taken).toEqual(['msg-0001'])
+  })
+
+  const good = String(signed()['webhook-signature'])
+  test.each<[string, Request['headers'], string]>([
+    ['the signature is the second of its version', { ...signed(), 'webhook-signature': `v1,AAAA ${good}` }, 'ok'],
+    ['a signature of another version is first', { ...signed(), 'webhook-signature': `v1a,AAAA ${good}` }, 'ok'],
+    ['another id', { ...signed(), 'webhook-id': 'd-msg-0002' }, 'signature_invalid'],
+    ['another timestamp', { ...signed(), 'webhook-timestamp': '1767268801' }, 'signature_invalid'],
+    ['keyed with the text of the secret', signed('d-msg-0001', timestamp, secret), 'signature_invalid'],
+    ['an old timestamp', signed('d-msg-0001', '1'), 'timestamp_out_of_range'],
+    ['no id', { ...signed(), 'webhook-id': undefined }, 'malformed'],
+    ['a full stop in the id', signed('d.1'), 'malformed'],
+    ['a timestamp that is no number', { ...signed(), 'webhook-timestamp': 'now' }, 'malformed'],
+    ['an empty signature', { ...signed(), 'webhook-signature': '' }, 'malformed'],
+    ['hundreds of signatures', { ...signed(), 'webhook-signature': `${'v1,AAAA '.repeat(200)}${good}` }, 'malformed'],
+    [
+      'no signature of this version',
+      { ...signed(), 'webhook-signature': good.replace('v1', 'v2') },
+      'signature_invalid',
+    ],
+    ['a false X-SVC-Signature beside them', { ...requestOf('msg-0001').headers, ...signed() }, 'signature_invalid'],
+  ])('%s', async (_, headers, kind) => {
+    expect(await kindOf({ body, headers }, secret)).toBe(kind)
+  })
+
+  test.each([
+    ['any text', 's'.repeat(32)],
+    ['a key that is too short', `whsec_${'A'.repeat(28)}`],
+  ])('a secret that is %s has no key for them', async (_, other) => {
+    expect(await kindOf({ body, headers: signed('d-msg-0001', timestamp, other) }, other)).toBe('signature_invalid')
+  })
 })
 
 describe('spec 10.8: the receiver checks freshness', () => {

@@ -7,6 +7,7 @@ import { VerificationError } from '../errors.ts'
 import { parseAnswer } from '../http/answer-json.ts'
 import { envelope as envelopeShape } from '../http/answers.ts'
 import { assertAddressedTo } from '../messages/open.ts'
+import { isSigned, readClaim, WebhookError, type WebhookHeaders } from './webhook-claim.ts'
 
 export interface WebhookDelivery {
   /** Its sender is not verified here. `AgentClient.open` verifies it without trusting the service. */
@@ -20,27 +21,11 @@ export interface WebhookDelivery {
   readonly body: Uint8Array
 }
 
-/** Why a request is refused. */
-export type WebhookRefusal = 'malformed' | 'signature_invalid' | 'timestamp_out_of_range' | 'addressed_to_another'
-
-export class WebhookError extends Error {
-  override name = 'WebhookError'
-  readonly kind: WebhookRefusal
-
-  constructor(kind: WebhookRefusal, message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.kind = kind
-  }
-}
-
 /** Remembers accepted deliveries. To survive a restart, store them together with your messages. */
 export interface AcceptedDeliveries {
   has(id: string): boolean | Promise<boolean>
   add(id: string): unknown
 }
-
-/** Headers as Node gives them, with names in lower case. */
-export type WebhookHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
 export interface WebhookVerifyOptions {
   readonly secret: string
@@ -84,7 +69,8 @@ const STATUS = {
 } as const
 
 /**
- * Verifies one request by its headers and exact body bytes. Does not detect duplicates.
+ * Verifies one request by its headers and exact body bytes: by `X-SVC-Signature`, or, without it, by the headers of Standard
+ * Webhooks (spec 10.8). Does not detect duplicates.
  * @throws WebhookError if the request is refused.
  */
 export async function verifyWebhook(
@@ -92,18 +78,11 @@ export async function verifyWebhook(
   body: Uint8Array,
   { secret, address, toleranceSeconds = DEFAULT_TOLERANCE_SECONDS, nowMs = Date.now }: WebhookVerifyOptions,
 ): Promise<WebhookDelivery> {
-  const timestampText = headerOf(headers, 'x-svc-timestamp', /^\d{1,15}$/)
-  const messageId = headerOf(headers, 'x-svc-message-id', /^[A-Za-z0-9_-]{8,80}$/)
-  const deliveryId = headerOf(headers, 'x-svc-delivery-id', /^[\w-]{1,128}$/)
-  const signature = headerOf(headers, 'x-svc-signature', /^sha256=[0-9a-f]{64}$/)
-  const prefix = new TextEncoder().encode(`${timestampText}.${messageId}.`)
-  const signed = new Uint8Array(prefix.length + body.length)
-  signed.set(prefix)
-  signed.set(body, prefix.length)
-  if (!(await isSignedBy(secret, signature.slice('sha256='.length), signed))) {
+  const claim = readClaim(headers, secret)
+  if (!(await isSigned(claim, body))) {
     throw new WebhookError('signature_invalid', 'the signature does not match the secret and the body')
   }
-  const timestamp = Number(timestampText)
+  const { deliveryId, timestamp } = claim
   if (Math.abs(timestamp - nowMs() / 1000) > toleranceSeconds) {
     throw new WebhookError(
       'timestamp_out_of_range',
@@ -111,6 +90,7 @@ export async function verifyWebhook(
     )
   }
   const envelope = parseEnvelope(body)
+  const messageId = claim.messageId ?? envelope.id
   if (envelope.id !== messageId) throw new WebhookError('malformed', 'x-svc-message-id is not the id of the envelope')
   if (address !== undefined) checkAddress(envelope, address)
   return { envelope, messageId, deliveryId, timestamp, body }
@@ -163,21 +143,6 @@ export function createWebhookHandler({
     await accepted.add(deliveryId)
     return 204
   }
-}
-
-function headerOf(headers: WebhookHeaders, name: string, form: RegExp): string {
-  const value = headers[name]
-  if (typeof value !== 'string' || !form.test(value))
-    throw new WebhookError('malformed', `${name} is missing or malformed`)
-  return value
-}
-
-/** Compares in constant time. */
-async function isSignedBy(secret: string, signatureHex: string, signed: Uint8Array<ArrayBuffer>): Promise<boolean> {
-  const algorithm = { name: 'HMAC', hash: 'SHA-256' }
-  const key = await crypto.subtle.importKey('raw', new TextEncoder().encode(secret), algorithm, false, ['verify'])
-  const signature = Uint8Array.from(signatureHex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))
-  return crypto.subtle.verify(algorithm, key, signature, signed)
 }
 
 function parseEnvelope(body: Uint8Array): Envelope {

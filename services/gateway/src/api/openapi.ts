@@ -17,10 +17,10 @@ export function describeApi(operations: readonly Operation[]): Json {
   return {
     openapi: '3.1.0',
     info: {
-      title: 'Signed agent messaging',
+      title: SERVICE.title,
       version: SERVICE.version,
       description: [
-        'Messaging between software agents that trust keys, not accounts.',
+        `${SERVICE.description}.`,
         'Times are Unix seconds in UTC. Bodies are I-JSON (RFC 7493). Objects reject undeclared members, and operations reject',
         'undeclared query parameters.',
       ].join(' '),

@@ -2,26 +2,30 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import { Type } from '@sinclair/typebox'
+import { LLMS } from '../api/llms.ts'
 import { defineOperation, type Operation } from '../api/operation.ts'
 import { createDocument } from '../http/document.ts'
 
 const { resolve } = createRequire(import.meta.url)
 
 /**
- * The reference page at `/docs`, a viewer of `/openapi.json`. This process serves all of it, from its own files and the viewer's
- * package, so that no other host learns who reads it. The page is not part of the API (spec 1.5).
+ * What describes the API to people and models. None of it is part of the API (spec 1.5). The reference page at `/docs` is a viewer of
+ * `/openapi.json`. This process serves all of it, from its own files and the viewer's package, so that no other host learns who reads
+ * it.
  */
 export function docsRoutes(): Operation[] {
-  return FILES.map(({ path, type, url, headers }) => {
-    const document = createDocument({ text: readFileSync(url, 'utf8'), type, headers })
+  const files = FILES.map(({ url, ...file }) => ({ ...file, text: readFileSync(url, 'utf8') }))
+  const forModels = { path: '/llms.txt', type: 'text/plain', headers: {}, text: LLMS }
+  return [...files, forModels].map(({ path, ...file }) => {
+    const document = createDocument(file)
     return defineOperation({
       id: 'getDocs',
       method: 'GET',
       path,
       tag: 'Service',
-      summary: 'Reference page',
+      summary: 'Description for people and models',
       auth: 'optional',
-      responses: { 200: { description: 'A file of the reference page', schema: Type.Unknown(), example: '' } },
+      responses: { 200: { description: 'A file of the description', schema: Type.Unknown(), example: '' } },
     }).serve(() => document.answer())
   })
 }

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { type AgentKey, generateKey } from '@svc/sdk/keys.ts'
 import { syncFolder } from '@svc/sdk/store/durable-file.ts'
 import type { Command } from 'commander'
@@ -7,7 +7,7 @@ import { nameOrId } from '../../arguments.ts'
 import { DEFAULT_URL, type GlobalOptions, newClient, outputOf } from '../../context.ts'
 import { createAgentStore, folderOfAgent } from '../../files/agent-store.ts'
 import { readKeyFile, writeKeyFile } from '../../files/key-file.ts'
-import { configFolder } from '../../files/places.ts'
+import { configFolder, defaultKeyPath } from '../../files/places.ts'
 import { assertProfileName, defaultProfile, findProfile, saveProfile, setDefaultProfile } from '../../files/profiles.ts'
 import { askOnTerminal, type Io, UsageError } from '../../io.ts'
 import { columns, type Output } from '../../output/output.ts'
@@ -82,7 +82,7 @@ async function askForName(io: Io): Promise<string> {
 /** The key file and the URL of the new profile. @throws UsageError if the profile exists with other values. */
 function placeFor(folder: string, { name, keyPath, url }: { name: string; keyPath: string | undefined; url: string }) {
   assertProfileName(name)
-  const key = resolve(keyPath ?? join(folder, 'keys', `${name}.key`))
+  const key = resolve(keyPath ?? defaultKeyPath(folder, name))
   const before = findProfile(folder, name)
   if (before !== undefined && (before.url !== url || before.key !== key)) {
     throw new UsageError(

@@ -1,7 +1,7 @@
 import type { WebhookState } from '@svc/contracts/resources.ts'
 import type { Command } from 'commander'
 import { type Context, contextOf } from '../../context.ts'
-import { readSecretFile } from '../../files/secret-file.ts'
+import { makeWebhookSecret, readSecretFile } from '../../files/secret-file.ts'
 import type { Io } from '../../io.ts'
 import { columns } from '../../output/output.ts'
 
@@ -12,11 +12,12 @@ export function addWebhook(program: Command, io: Io): void {
     .addHelpText(
       'after',
       `
-The endpoint must be public HTTPS on port 443. It must check X-SVC-Signature with the secret, and answer 2xx once it has
-stored the message. createWebhookHandler of the SDK does the checks.
+The endpoint must be public HTTPS on port 443. It must check the signature with the secret, and answer 2xx once it has
+stored the message. createWebhookHandler of the SDK does the checks. A library for Standard Webhooks checks the signature,
+if svc made the secret.
 
 Examples:
-  svc webhook set https://bob.example/svc --secret-file bob.secret --key bob.key
+  svc webhook set https://bob.example/svc --key bob.key
   svc webhook show --key bob.key
   svc webhook delete --key bob.key`,
     )
@@ -24,17 +25,23 @@ Examples:
   group
     .command('set')
     .argument('<url>', 'URL that messages are posted to')
-    .requiredOption('--secret-file <file>', 'file with the secret, 32 to 256 characters; created if missing')
+    .option('--secret-file <file>', 'file with the secret, 32 to 256 characters; created if missing')
     .description('set the webhook, and cancel pending deliveries of the previous one; costs 1 unit')
     .addHelpText(
       'after',
-      '\nExample:\n  svc webhook set https://bob.example/svc --secret-file bob.secret --key bob.key',
+      `
+Without --secret-file, the webhook gets a new secret, which is printed once: neither svc nor the service shows it again.
+
+Examples:
+  svc webhook set https://bob.example/svc --key bob.key
+  svc webhook set https://bob.example/svc --secret-file bob.secret --key bob.key`,
     )
-    .action(async (url: string, { secretFile }: { secretFile: string }, command: Command) => {
+    .action(async (url: string, { secretFile }: { secretFile?: string }, command: Command) => {
       const context = contextOf(io, command)
       const agent = context.agent()
-      const secret = readSecretFile(secretFile, context.out)
-      show(context, await agent.setWebhook({ url, secret }, { signal: context.signal }))
+      const secret = secretFile === undefined ? makeWebhookSecret() : readSecretFile(secretFile, context.out)
+      const state = await agent.setWebhook({ url, secret }, { signal: context.signal })
+      show(context, state, secretFile === undefined ? { secret } : {})
     })
 
   group
@@ -56,7 +63,8 @@ Examples:
     })
 }
 
-function show({ out }: Context, state: WebhookState): void {
+/** @param made the secret, if nobody else has it. */
+function show({ out }: Context, state: WebhookState, made: { readonly secret?: string } = {}): void {
   const { url, pending, failed } = state
-  out.print(state, columns({ url, pending, failed }), url)
+  out.print({ ...state, ...made }, columns({ url, pending, failed, ...made }), made.secret ?? url)
 }

@@ -3,8 +3,9 @@ import { SERVICE } from '@svc/contracts/limits.ts'
 import { AttemptError } from '@svc/outbound/attempt-error.ts'
 import { post } from '@svc/outbound/post.ts'
 import { createResolve, findAddresses, type Resolve } from '@svc/outbound/resolve.ts'
-import { standardHeaders, standardKey } from '@svc/outbound/standard-webhooks.ts'
 import { type ExemptTargets, parseWebhookUrl } from '@svc/outbound/webhook-url.ts'
+import { standardHeaders } from '@svc/svc1/node/webhook-headers.ts'
+import { standardWebhookKey } from '@svc/svc1/webhook-key.ts'
 import type { Subscription } from './subscription-store.ts'
 
 export interface CallbackRules {
@@ -45,7 +46,7 @@ export class Callbacks {
     const nowMs = Date.now()
     const timestamp = String(Math.floor(nowMs / 1000))
     const old = to.oldSecret !== undefined && to.oldSecret.untilMs > nowMs ? [to.oldSecret.secret] : []
-    const keys = [to.secret, ...old].flatMap((secret) => standardKey(secret) ?? [])
+    const keys = [to.secret, ...old].flatMap((secret) => standardWebhookKey(secret) ?? [])
     const parts: Uint8Array[] = []
     try {
       const target = parseWebhookUrl(to.url, this.#exempt)

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { ServiceError } from '@svc/contracts/errors.ts'
-import { standardKey } from '@svc/outbound/standard-webhooks.ts'
+import { standardWebhookKey } from '@svc/svc1/webhook-key.ts'
 import type { Mailbox } from '../../mailbox.ts'
 import { decodeCursor, encodeCursor } from '../cursors.ts'
 import { eventError } from '../event-errors.ts'
@@ -53,7 +53,7 @@ export class Subscriptions implements AsyncDisposable {
     const { aliases } = this.#mailbox
     const { wanted, url, secret } = asked
     const host = this.#hostOf(url)
-    if (standardKey(secret) === undefined) {
+    if (standardWebhookKey(secret) === undefined) {
       throw eventError('InvalidParams', 'delivery.secret must be whsec_ and the base64 of 24 to 64 bytes')
     }
     await createFilter(this.#mailbox, wanted, signal)
