@@ -18,19 +18,17 @@ beforeAll(async () => {
 
 type Way = 'stdio' | 'http'
 
-async function inspect(
-  way: Way,
-  era: 'legacy' | 'modern',
-  method: string,
-  ...args: string[]
-): Promise<Verdict> {
+/** A busy machine starts a server slowly. */
+const PATIENT = ['--connect-timeout', '120000']
+
+async function inspect(way: Way, era: 'legacy' | 'modern', method: string, ...args: string[]): Promise<Verdict> {
   const target =
     way === 'stdio'
       ? mailbox.command
       : ['--server-url', mailbox.url, '--transport', 'http', '--header', `Authorization: Bearer ${mailbox.token}`]
   const verdict = await runJudge(
     '@modelcontextprotocol/inspector',
-    ['--cli', ...target, '--method', method, '--protocol-era', era, '--format', 'json', ...args],
+    ['--cli', ...target, '--method', method, '--protocol-era', era, '--format', 'json', ...PATIENT, ...args],
     { program: 'inspector' },
   )
   expect(verdict.stdout, verdict.stderr).toMatch(/^\s*[{[]/)

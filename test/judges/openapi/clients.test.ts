@@ -60,7 +60,7 @@ test.each(['with-openapi-fetch', 'with-hey-api'])('spec 1.4: two agents talk to 
     lane: 'inbox',
     received: { text: 'hello' },
     status: 'processed',
-    usedUnits: 2,
+    usedUnits: 1,
     boardTitle: 'News',
     refusal: 'not_found',
   })
