@@ -3,11 +3,9 @@
  * status and code with a valid example.
  */
 import { ERRORS, type ErrorCode } from '@svc/contracts/errors.ts'
-import { Ajv2020 } from 'ajv/dist/2020.js'
-import formats from 'ajv-formats'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { call } from '../../support/client/agent.ts'
-import { ApiDescription, type Json, type OpenApi } from '../../support/description/api-description.ts'
+import { ApiDescription, type OpenApi } from '../../support/description/api-description.ts'
 import { SPECIFIED } from '../../support/description/specified.ts'
 import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
 
@@ -58,39 +56,18 @@ describe('spec 1.4: the description is complete', () => {
     expect(Object.keys(ERRORS).filter((code) => !codes.includes(code))).toEqual([])
   })
 
-  test('every schema is valid JSON Schema 2020-12, and every body, answer and error has examples that fit', () => {
-    for (const [path, methods] of Object.entries(description.document.paths)) {
-      for (const [method, { requestBody, responses }] of Object.entries(methods)) {
-        const at = `paths/${encodeURIComponent(path.replaceAll('/', '~1'))}/${method}`
-        const contents = [
-          ...(requestBody === undefined ? [] : [[`${at}/requestBody`, requestBody.content] as const]),
-          ...Object.entries(responses).map(([status, { content }]) => [`${at}/responses/${status}`, content] as const),
-        ]
-        for (const [place, content] of contents) {
-          for (const [type, { examples }] of Object.entries(content)) {
-            expect(Object.keys(examples), place).not.toEqual([])
-            for (const { value } of Object.values(examples)) {
-              const pointer = `${place}/content/${encodeURIComponent(type.replaceAll('/', '~1'))}/schema`
-              expect({ place, misfits: description.findMisfitsOf(pointer, value) }).toEqual({ place, misfits: [] })
-            }
-          }
-        }
+  // test/judges/openapi/lint.test.ts checks that the schemas are valid and that the examples fit them.
+  test('every body, answer and error has examples, every parameter and header a description and an example', () => {
+    for (const { name, operation } of described()) {
+      const { requestBody, responses, parameters } = operation
+      const contents = [...(requestBody === undefined ? [] : [requestBody]), ...Object.values(responses)]
+      for (const { content } of contents) {
+        for (const { examples } of Object.values(content)) expect(Object.keys(examples), name).not.toEqual([])
       }
-    }
-  })
-
-  test('every parameter and every header has a description, and an example that fits its schema', () => {
-    const ajv = new Ajv2020({ strict: true })
-    formats.default(ajv)
-    const parameters = described().flatMap(({ name, operation }) =>
-      operation.parameters.map((parameter) => [name, description.resolve(parameter)] as const),
-    )
-    const headers = everyResponse().flatMap(({ name, response }) =>
-      Object.values(response.headers).map((header) => [name, description.resolve(header)] as const),
-    )
-    for (const [name, { description: text, schema, example }] of [...parameters, ...headers]) {
-      const { default: _, ...rules } = description.resolve(schema as Json)
-      expect({ name, text, fits: ajv.validate(rules, example) }).toEqual({ name, text, fits: true })
+      const headers = Object.values(responses).flatMap((response) => Object.values(response.headers))
+      for (const part of [...parameters, ...headers].map((one) => description.resolve(one))) {
+        expect([name, typeof part.description, part.example]).toEqual([name, 'string', expect.anything()])
+      }
     }
   })
 

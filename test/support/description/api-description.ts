@@ -238,6 +238,7 @@ export class ApiDescription {
 
   #misfitsOfBody(at: string, content: Content, { headers, text }: SeenAnswer): string[] {
     const type = headers.get('content-type')?.split(';')[0] ?? ''
+    if (Object.keys(content).length === 0) return type + text === '' ? [] : [`content of type ${type}: ${text}`]
     if (content[type] === undefined) return [`an answer of type ${type}`]
     if (type !== 'application/json') return []
     const body = parse(text)

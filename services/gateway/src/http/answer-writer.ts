@@ -128,7 +128,9 @@ function sendDocument(
 ): void {
   const vary = given.vary === undefined ? 'accept-encoding' : `${given.vary}, accept-encoding`
   const headers: Record<string, string> = { ...given, vary }
-  if (isKnown(headers.etag, asked['if-none-match'])) reply.code(304).headers(headers).send()
+  // A 304 has no content, so it names no type (RFC 9110, 15.4.5): some clients would parse its content.
+  const { 'content-type': _, ...withoutType } = headers
+  if (isKnown(headers.etag, asked['if-none-match'])) reply.code(304).headers(withoutType).send()
   else if (brotli !== undefined && acceptsCoding(asked['accept-encoding'], 'br'))
     sendBytes(200, brotli, { ...headers, 'content-encoding': 'br' }, reply)
   else if (acceptsCoding(asked['accept-encoding'], 'gzip'))

@@ -41,6 +41,7 @@ describe('the files of the reference page', () => {
     for (const known of [etag, etag.replace('W/', ''), `"other", ${etag}`, '*']) {
       const again = await get(path, { 'if-none-match': known })
       expect(again).toMatchObject({ status: 304, text: '', headers: { etag } })
+      expect(again.headers['content-type'], 'RFC 9110, 15.4.5: no content, so no type').toBeUndefined()
     }
     expect(await get(path, { 'if-none-match': '"other"' })).toMatchObject({ status: 200, text: first.text })
   })

@@ -1,20 +1,10 @@
-import { Validator } from '@seriousme/openapi-schema-validator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { EXAMPLES } from '../../src/api/examples.ts'
 import { createOperations } from '../../src/service.ts'
 import { type Answer, type Harness, startHarness } from '../support/harness.ts'
 
-interface Described {
-  operationId: string
-  security: object[]
-  parameters: { $ref?: string; name?: string; in?: string }[]
-  requestBody?: { required: boolean; content: Record<string, { examples: object }> }
-  responses: Record<string, { headers: object; content: Record<string, { examples: Record<string, object> }> }>
-}
-
 interface Description {
-  openapi: string
-  paths: Record<string, Record<string, Described>>
+  paths: Record<string, Record<string, object>>
   components: Record<string, Record<string, unknown>>
 }
 
@@ -30,39 +20,18 @@ afterAll(() => h[Symbol.asyncDispose]())
 
 const described = () =>
   Object.entries(description.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   )
 // test/e2e/edge compares the description with the specification.
 describe('spec 1.4: the OpenAPI description', () => {
   test('every operation has a route, and every route of the API is an operation', () => {
     const routes = createOperations({ manifest: EXAMPLES.manifest } as Parameters<typeof createOperations>[0])
-    expect(routes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
-      described()
-        .map(({ method, path }) => `${method} ${path}`)
-        .sort(),
-    )
+    expect(routes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(described().sort())
   })
 })
 
+// test/judges/openapi has linters, a validating proxy and generated clients judge it.
 describe('the description is consistent', () => {
-  test('it is OpenAPI 3.1, by its own schema', async () => {
-    expect(await new Validator().validate(JSON.parse(answer.text))).toMatchObject({ valid: true })
-  })
-
-  test('every reference has a target, and every component is referenced', () => {
-    const references = new Set([...answer.text.matchAll(/"\$ref":"#\/components\/([^"]+)"/g)].map(([, path]) => path))
-    const components = Object.entries(description.components)
-      .filter(([kind]) => kind !== 'securitySchemes')
-      .flatMap(([kind, named]) => Object.keys(named).map((name) => `${kind}/${name}`))
-    expect([...references].sort()).toEqual(components.sort())
-  })
-
-  test('operation ids are unique, and names that a generated client can use', () => {
-    const ids = described().map(({ operation }) => operation.operationId)
-    expect(new Set(ids).size).toBe(ids.length)
-    for (const id of ids) expect(id).toMatch(/^[a-z][A-Za-z]+$/)
-  })
-
   test('no schema has several parts, because linters close each part and then take the members of the others for wrong', () => {
     expect(answer.text).not.toContain('"allOf"')
   })

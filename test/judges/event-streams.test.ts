@@ -6,13 +6,14 @@ import { fetchEventSource } from '@microsoft/fetch-event-source'
 import { EventSource } from 'eventsource'
 import { createEventSource } from 'eventsource-client'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { createRandom } from '../../faults/workload/random.ts'
-import type { Agent } from '../../support/client/agent.ts'
-import { got } from '../../support/client/answers.ts'
-import { newBoard, subscribe } from '../../support/client/boards.ts'
-import { eventually } from '../../support/eventually.ts'
-import { startCuttingProxy } from '../../support/stand-ins/cutting-proxy.ts'
-import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
+import { createRandom } from '../faults/workload/random.ts'
+import type { Agent } from '../support/client/agent.ts'
+import { got } from '../support/client/answers.ts'
+import { newBoard, subscribe } from '../support/client/boards.ts'
+import { eventually } from '../support/eventually.ts'
+import { startCuttingProxy } from '../support/stand-ins/cutting-proxy.ts'
+import { type SharedHarness, shareHarness } from '../support/system/harness.ts'
+import { type ExpectedFailures, expectOnly } from './expected.ts'
 
 let h: SharedHarness
 beforeAll(async () => {
@@ -34,8 +35,16 @@ const LIMIT_MS = 60_000
 
 const TARGET = '/v2/stream'
 
+/** One complete event, as a client passes it on. */
+interface Received {
+  /** `message`, or `cursor`. */
+  readonly event: string
+  readonly data: string
+  readonly id: string
+}
+
 /** Starts to receive. @returns a function that stops. */
-type Client = (url: string, agent: Agent, receive: (data: string) => void) => () => void
+type Client = (url: string, agent: Agent, receive: (event: Received) => void) => () => void
 
 /** Signs each request anew. `last` replaces the client's own `Last-Event-ID`. */
 function signing(agent: Agent, last?: () => string) {
@@ -53,10 +62,12 @@ const eventSource: Client = (url, agent, receive) => {
   let source: EventSource
   const start = (): void => {
     source = new EventSource(url + TARGET, { fetch: signing(agent, () => last) as never })
-    source.addEventListener('message', ({ data, lastEventId }) => {
-      last = lastEventId
-      receive(data)
-    })
+    for (const event of ['message', 'cursor']) {
+      source.addEventListener(event, ({ data, lastEventId }) => {
+        last = lastEventId
+        receive({ event, data, id: lastEventId })
+      })
+    }
     source.addEventListener('error', () => {
       if (source.readyState === source.CLOSED) setTimeout(start, 20)
     })
@@ -69,9 +80,7 @@ const eventSourceClient: Client = (url, agent, receive) => {
   const source = createEventSource({
     url: url + TARGET,
     fetch: signing(agent) as never,
-    onMessage: ({ event, data }) => {
-      if (event === 'message') receive(data)
-    },
+    onMessage: ({ event = 'message', data, id = '' }) => receive({ event, data, id }),
   })
   return () => source.close()
 }
@@ -87,7 +96,7 @@ const fetchEvents =
       openWhenHidden: true,
       fetch: ownLast ? signing(agent, () => last) : signing(agent),
       onmessage: ({ event, data, id }) => {
-        if (event === 'message') receive(data)
+        receive({ event, data, id })
         if (id !== '') last = id
       },
       onclose() {
@@ -97,12 +106,19 @@ const fetchEvents =
     return () => stop.abort()
   }
 
+/** The last column: whether cuts also fall between the id of an event and its end. */
 const CLIENTS: [name: string, start: Client, atTheEnd: boolean][] = [
   ['eventsource', eventSource, true],
   ['eventsource-client', eventSourceClient, true],
-  ['@microsoft/fetch-event-source, which resumes by itself', fetchEvents(false), false],
+  ['@microsoft/fetch-event-source', fetchEvents(false), false],
+  ['@microsoft/fetch-event-source, also cut after an id', fetchEvents(false), true],
   ['@microsoft/fetch-event-source, told where to resume', fetchEvents(true), true],
 ]
+
+const LOSSES: ExpectedFailures = {
+  '@microsoft/fetch-event-source, also cut after an id':
+    'takes an id when it reads its line, before the empty line that ends the event, so it asks for what comes after an event that it never passed on',
+}
 
 interface Outcome {
   readonly name: string
@@ -110,7 +126,7 @@ interface Outcome {
   readonly cuts: number
 }
 
-/** Receives over cut connections, until `count` events have come. */
+/** Receives over cut connections, until the client stands behind event `count`. */
 async function receiveAll(
   [name, start, atTheEnd]: (typeof CLIENTS)[number],
   reader: Agent,
@@ -123,9 +139,13 @@ async function receiveAll(
     atTheEnd,
   })
   const cursors: number[] = []
-  const stop = start(proxy.url, reader, (data) => void cursors.push(JSON.parse(data).cursor))
+  let last = ''
+  const stop = start(proxy.url, reader, ({ event, data, id }) => {
+    if (event === 'message') cursors.push(JSON.parse(data).cursor)
+    last = id
+  })
   try {
-    await eventually(() => cursors.includes(count), { timeoutMs: LIMIT_MS, what: `all events for ${name}` })
+    await eventually(() => last === String(count), { timeoutMs: LIMIT_MS, what: `all events for ${name}` })
   } finally {
     stop()
   }
@@ -147,8 +167,12 @@ test('spec 9.7: common clients lose and repeat nothing over hundreds of cuts at 
   const receiving = CLIENTS.map((client, at) => receiveAll(client, readers[at] as Agent, count))
   await post(POSTS_DURING)
   const all = Array.from({ length: count }, (_, at) => at + 1)
-  for (const { name, cursors, cuts } of await Promise.all(receiving)) {
-    expect({ name, cursors }).toEqual({ name, cursors: all })
-    expect(cuts, name).toBeGreaterThan(50)
-  }
+  const outcomes = await Promise.all(receiving)
+  // A client that skips events is cut less often.
+  for (const { name, cuts } of outcomes) expect(cuts, name).toBeGreaterThan(name in LOSSES ? 5 : 50)
+  const differing = outcomes.filter(({ cursors }) => cursors.join() !== all.join())
+  expectOnly(
+    differing.map(({ name }) => name),
+    LOSSES,
+  )
 })
