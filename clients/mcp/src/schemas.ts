@@ -33,7 +33,7 @@ export const MessageId = matching(ID)
 export const wordLike = (description?: string): TString => matching('^[a-z][a-z_-]{0,39}$', description)
 /** A word of the contract, described. */
 export const described = <T extends TSchema>(schema: T, description: string): T => ({ ...schema, description })
-/** Any text without a line end. The characters are literal, because not every regular expression engine knows their escapes. */
+/** Any text without a line end. */
 const REST_OF_LINE = '[^\n\r\v\f\u0085\u2028\u2029]*'
 /** A text of this form, or fenced if others chose it, and this agent has not used it yet. */
 const orFenced = (pattern: string | undefined, description: string): TString =>

@@ -53,12 +53,20 @@ export function serverJson(npm: { readonly name: string; readonly version: strin
 /** `.claude-plugin/plugin.json`. */
 export function pluginJson(version: string): object {
   const { name, title, description } = SERVICE
-  return { name, displayName: title, version, description, ...ownerOf((repository) => repository), userConfig: asked() }
+  return {
+    name,
+    displayName: title,
+    version,
+    description,
+    ...ownerOf((repository) => repository),
+    userConfig: asked(),
+    channels: [{ server: SERVER }],
+  }
 }
 
 /** `.mcp.json` of the plugin. */
 export function mcpJson(): object {
-  return { mcpServers: { [SERVER]: commandIn('CLAUDE_PLUGIN_ROOT') } }
+  return { mcpServers: { [SERVER]: commandIn('CLAUDE_PLUGIN_ROOT', '--channel') } }
 }
 
 /** `manifest.json` of an MCP bundle. @param node the Node that the server needs. */
@@ -80,9 +88,9 @@ export function bundleJson(version: string, node: string): object {
 }
 
 /** For a host that puts answers and the folder of the files in place of `${…}`. @param folder its variable for the folder. */
-function commandIn(folder: string): object {
+function commandIn(folder: string, ...options: string[]): object {
   const answers = Object.keys(QUESTIONS).flatMap((option) => [`--${option}`, `\${user_config.${option}}`])
-  return { command: 'node', args: [`\${${folder}}/${ENTRY}`, 'mcp', ...answers] }
+  return { command: 'node', args: [`\${${folder}}/${ENTRY}`, 'mcp', ...answers, ...options] }
 }
 
 /** Claude plugins and MCP bundles ask in the same form. */
