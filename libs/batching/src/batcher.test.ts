@@ -131,7 +131,7 @@ describe('a batcher', () => {
   })
 
   test.each([
-    { brings: [1, 2, 0], leaves: [[1, 2, 3]], why: 'a turn of the event loop without new items starts the run' },
+    { brings: [1, 2, 0], leaves: [[1, 2, 3]], why: 'a tick of the event loop without new items starts the run' },
     { brings: [1, 0, 2], leaves: [[1]], why: 'items that arrive after that turn wait for the next run' },
     {
       brings: [1, 1, 1, 1, 1],
@@ -139,7 +139,7 @@ describe('a batcher', () => {
       why: 'the run starts after the maximum number of turns, even if each turn brought items',
     },
     { brings: [5, 1, 1], leaves: [[1, 2, 3, 4, 5]], why: 'a full run starts at once' },
-  ])('calls of several turns of the event loop share a run: $why', async ({ brings, leaves }) => {
+  ])('calls of several ticks of the event loop share a run: $why', async ({ brings, leaves }) => {
     const { batches, run } = gatedRun()
     const call = createBatcher({ run, gathers: true, maxItems: 5 })
     let made = 0

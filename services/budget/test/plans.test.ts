@@ -43,7 +43,7 @@ test('every statement uses an index, from the first row on and with any statisti
       batch % 2 === 0,
     )
     await releaseBatch(sql, taken.slice(2, 4))
-    // A single item of a pair that is already introduced takes the short way of the function.
+    // A single item of a pair that is already introduced takes the short path of the function.
     const again = { operation: newOperation(), owner: 'messaging', agentId: 'agent-0', units: 1, holdMs: 1_000 }
     await reserveBatch(sql, ALLOWANCES, [{ ...again, introductionPeer: `peer-${batch}` }], { at: long })
     expect(await listOverdue(sql, 'identity', 10)).toEqual([])

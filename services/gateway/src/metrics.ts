@@ -27,7 +27,7 @@ export const httpConnections = defineLevel({
 
 export const httpMaxConnections = defineLevel({
   name: 'agentmsg_http_max_connections',
-  help: 'Maximum number of connections; past it, each new connection is closed at once',
+  help: 'Maximum number of connections; past it, an idle connection is closed for each new one',
   labels: [],
 })
 
@@ -39,7 +39,7 @@ export const httpRefused = defineCount({
 
 export const httpClosed = defineCount({
   name: 'agentmsg_http_closed_total',
-  help: 'Connections that were closed to protect others, by reason: slow_reader, unsent (answers hold too much), crowded (too many connections), pipelined (too many requests waited, and it had most of them)',
+  help: 'Connections that were closed to protect others, by reason: slow_reader, unsent (answers hold too much), crowded (too many connections), pipelined (too many requests waited, and those of its client had waited longest in sum)',
   labels: ['reason'],
 })
 

@@ -90,7 +90,7 @@ class RequestPipeline {
     const client = clients.ofRequest(raw)
     const isUnsigned = this.#strangers.isUnsigned(raw, operation, client)
     const slot: Slot = { kind: kindOf(operation, raw.headers), client, isUnsigned }
-    // Most requests need not wait for another gateway, and do not leave this turn of the event loop.
+    // Most requests need not wait for another gateway, and do not leave this tick of the event loop.
     const retryAfterSeconds = takeFromRates(this.#deps, client, operation)
     checkRate(typeof retryAfterSeconds === 'number' ? retryAfterSeconds : await retryAfterSeconds)
     checkHead(raw)

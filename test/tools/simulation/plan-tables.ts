@@ -184,7 +184,7 @@ export function meeting(): string {
       [
         'webhooks compared with logs',
         'one process at a time (`webhook.reconciliation`)',
-        '1,000 agents for each call, one call after the other',
+        '5,000 agents for each call, one call after the other',
         'a slower round delays only what JetStream lost',
       ],
       [

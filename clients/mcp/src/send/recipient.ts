@@ -13,7 +13,7 @@ export async function findRecipient(
   to: string,
   signal: AbortSignal,
 ): Promise<KnownAgent> {
-  // So that the SDK refuses what is not a recipient. A board has no key.
+  // The SDK then refuses what is not a recipient. A board has no key.
   await client.compose({ to, body: null }, { seal: !to.startsWith('board:'), signal })
   return senders.ofName(to, signal).catch(asRefusal)
 }

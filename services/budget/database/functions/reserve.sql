@@ -50,7 +50,7 @@ declare
   this_slot smallint;
   today date;
 begin
-  -- The short way for the usual case (ADR 10): one operation, never reserved before and within the free units. If it has a peer,
+  -- The short path for the usual case (ADR 10): one operation, never reserved before and within the free units. If it has a peer,
   -- the introduction of the pair is settled. The general path below handles every other case.
   if cardinality(operations) = 1 then
     select a.day, a.used_units, a.credits_drawn into account from budget.accounts a where a.agent_id = agents[1] for no key update;

@@ -13,7 +13,7 @@ export interface Verifier extends AsyncDisposable {
   /**
    * @param signature 64 bytes.
    * @param text the signed string; each character is one byte (latin1).
-   * @returns whether the signature matches (spec 3.4); a promise if it is queued until the end of this turn of the event loop.
+   * @returns whether the signature matches (spec 3.4); a promise if it is queued until the end of this tick of the event loop.
    */
   verify(signature: Uint8Array, text: string, key: VerifyKey): boolean | Promise<boolean>
 }
@@ -34,7 +34,7 @@ interface Waiting {
   readonly key: VerifyKey
   readonly resolve: (isValid: boolean) => void
   readonly reject: (error: unknown) => void
-  /** Turns of the event loop that have ended since it was queued. */
+  /** Ticks of the event loop that have ended since it was queued. */
   turns: number
 }
 

@@ -98,7 +98,7 @@ interface Node {
   listeners: (() => void)[]
 }
 
-/** A batch leaves a few turns of the event loop after its first item (libs/batching), and an answer may start another batch. */
+/** A batch leaves a few ticks of the event loop after its first item (libs/batching), and an answer may start another batch. */
 async function untilQuiet(): Promise<void> {
   for (let turns = 0; turns < 10; turns += 1) await new Promise(setImmediate)
 }

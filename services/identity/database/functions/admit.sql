@@ -29,7 +29,7 @@ declare
   known_before uuid[];
   is_known boolean;
 begin
-  -- The short way for a single nonce (ADR 10), which needs fewer lookups. A service that keeps up mostly gets such calls.
+  -- The short path for a single nonce (ADR 10), which needs fewer lookups. A service that keeps up mostly gets such calls.
   if cardinality(keys) = 1 and seconds % 600 >= 60 then
     -- Read the previous slot before the insert, as below. A transaction that has inserted must not wait for a partition,
     -- because truncate_nonces may be waiting for the lock of one.

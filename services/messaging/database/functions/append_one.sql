@@ -1,5 +1,5 @@
 -- messaging.append_one, revision 1
--- The short way for the usual message (ADR 10): one message for the inbox, alone in its batch. It only accepts. It appends the
+-- The short path for the usual message (ADR 10): one message for the inbox, alone in its batch. It only accepts. It appends the
 -- message as messaging.append_within does, with single-row statements, which take half the time.
 --
 -- In: the message, and the version of the recipient's standing that the decision is based on. It waits at most `lock_wait_ms`

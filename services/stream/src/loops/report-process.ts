@@ -4,7 +4,7 @@ import { listLeases, releaseLeases } from '../store/leases.ts'
 import { purgeProcesses, reportProcess, SILENCE_SECONDS } from '../store/processes.ts'
 
 const INTERVAL_MS = 2_000
-/** How often leases without a seat are looked for. */
+/** How often this process looks for leases that have no seat. */
 const ORPHANS_MS = 10_000
 
 /**

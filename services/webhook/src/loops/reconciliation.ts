@@ -33,7 +33,7 @@ interface ReconciliationOptions {
   made: () => void
 }
 
-/** Longest time until the next check whether a page is due. */
+/** The loop checks at least this often whether a page is due. */
 const MAX_INTERVAL_MS = 500
 const MS_PER_SECOND = 1_000
 /** A process that dies during a page delays the others for this long. */
@@ -66,7 +66,7 @@ export function startReconcile(options: ReconciliationOptions): Loop {
 }
 
 /**
- * Makes the jobs that JetStream forgot. Compares each agent's inbox entries after its position with its jobs, and makes
+ * Makes the jobs whose events JetStream has lost. Compares each agent's inbox entries after its position with its jobs, and makes
  * those that are missing. The positions of a log become visible in order, so entries below a position cannot change
  * (docs/adr/0013-lost-events-are-read-from-the-logs.md).
  */

@@ -129,7 +129,7 @@ function handleFaults(
 
   /**
    * Node checks its timers before it reads the sockets. So if this process stalled, a request may have arrived in time and lie
-   * unread. Check again after one turn of the event loop, and refuse the request only if it is still incomplete. If its connection
+   * unread. Check again after one tick of the event loop, and refuse the request only if it is still incomplete. If its connection
    * is not read because of its pipeline, its client gets `headersTimeout` again after that.
    */
   function refuseIfLate(socket: Duplex, error: ParserError): void {

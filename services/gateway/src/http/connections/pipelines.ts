@@ -43,7 +43,7 @@ export class Pipelines {
     return this.#queues.has(socket)
   }
 
-  /** Lets a request wait. If too many requests wait, closes a connection of the client whose requests hold most for longest. */
+  /** Lets a request wait. If too many requests wait, closes a connection of the client whose requests have waited longest in sum. */
   queueRequest(socket: Socket, request: IncomingMessage, begin: () => void): void {
     const queue = this.#queues.get(socket) ?? this.#pauseConnection(socket)
     queue.requests.push({ request, begin })

@@ -1,4 +1,4 @@
-/** Of all clients together, trusted proxies included. Each connection takes about 15 KB. */
+/** Of all clients together, without connections of trusted proxies. Each connection takes about 15 KB. */
 const MAX_CONNECTIONS = 10_000
 
 /** Limits for clients. Timeouts are in milliseconds, sizes in bytes; see `http.createServer`. */

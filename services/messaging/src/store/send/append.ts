@@ -91,7 +91,7 @@ async function appendBatch(options: AppendOptions, items: readonly Append[], wai
   return appendMany(options, items, wait)
 }
 
-/** The short way for the usual message (ADR 10). @returns no row if nothing was appended: `appendMany` finds out why. */
+/** The short path for the usual message (ADR 10). @returns no row if nothing was appended: `appendMany` finds out why. */
 function appendOne({ database, retentionSeconds }: AppendOptions, item: Append, waitMs: number): Promise<Row[]> {
   return database.run(
     (sql) => sql<Row[]>`
