@@ -45,7 +45,10 @@ async function startHost({ name, keyPath }: Mailbox, flags: readonly string[] = 
   createInterface({ input: child.stdout }).on('line', (line) => {
     const message: Fields = JSON.parse(line)
     if (message.method === CHANNEL) told.push(message.params)
-    waiting.get(message.id)?.(message)
+    // The person agrees to everything.
+    else if (message.method === 'elicitation/create') {
+      write({ id: message.id, result: { action: 'accept', content: { confirm: true } } })
+    } else waiting.get(message.id)?.(message)
   })
   let last = 0
   const write = (message: Fields): void => void child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
@@ -67,7 +70,11 @@ async function startHost({ name, keyPath }: Mailbox, flags: readonly string[] = 
     },
   })
   expect(discovered.error).toMatchObject({ code: -32_601 })
-  const { result } = await request('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo })
+  const { result } = await request('initialize', {
+    protocolVersion: '2025-11-25',
+    capabilities: { elicitation: {} },
+    clientInfo,
+  })
   write({ method: 'notifications/initialized' })
   const call = async (tool: string, given: Fields = {}): Promise<Fields> =>
     (await request('tools/call', { name: tool, arguments: given })).result.structuredContent
