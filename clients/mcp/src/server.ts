@@ -14,7 +14,7 @@ import { TOOLS } from './tools/all.ts'
 
 interface Extras {
   /** Of a client with a token. */
-  readonly subscriptions?: Subscriptions
+  readonly subscriptions?: Subscriptions | undefined
   readonly hasChannel?: boolean
 }
 
@@ -35,6 +35,9 @@ export function createServer(
       instructions: instructionsFor(mailbox),
       capabilities: {
         resources: { subscribe: true },
+        // Tools and prompts stay the same while the process runs. By default, the library would declare that they change.
+        tools: { listChanged: false },
+        ...(mailbox.policy.readOnly ? {} : { prompts: { listChanged: false } }),
         ...(era === 'modern' ? EVENT_CAPABILITIES : {}),
         ...(hasChannel ? { experimental: CHANNEL_CAPABILITY } : {}),
       },
