@@ -1,3 +1,4 @@
+import { fromJsonSchema } from '@modelcontextprotocol/client'
 import type { AnySchemaObject } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -83,6 +84,19 @@ describe.each(WAYS)('over %s', (way) => {
     expect(await alice.call('remove_contact', { agent: bob.name })).toMatchObject({ contact: 'none' })
     expect(bob.person.asked).toHaveLength(1)
     expect(alice.person.asked).toHaveLength(2)
+  })
+
+  test('the arguments of a call may be null, or an object as JSON text', async () => {
+    await using stack = new AsyncDisposableStack()
+    const { client } = await agent(way, stack)
+    for (const [name, given] of [
+      ['whoami', null],
+      ['check_inbox', '{"limit": 1}'],
+    ] as const) {
+      const request = { method: 'tools/call', params: { name, arguments: given } }
+      const result = await client.request(request, fromJsonSchema<Fields>({ type: 'object' }))
+      expect(result.isError, JSON.stringify(result)).not.toBe(true)
+    }
   })
 })
 

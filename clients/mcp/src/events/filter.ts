@@ -5,6 +5,7 @@ import { isAgentId } from '@svc/svc1/agent-id.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { explainError } from '../output/explain-error.ts'
 import { ToolError } from '../output/tool-error.ts'
+import { argumentFault } from '../tools/argument-faults.ts'
 import { readArguments } from '../tools/arguments.ts'
 import { createBorder } from '../tools/border.ts'
 import { eventError } from './event-errors.ts'
@@ -14,7 +15,10 @@ const SCHEMA = fromJsonSchema<Wanted>(ARGUMENTS)
 
 /** @throws ProtocolError InvalidParams. */
 export async function readWanted(mailbox: Mailbox, given: unknown): Promise<Wanted> {
-  const result = await SCHEMA['~standard'].validate(readArguments(ARGUMENTS, given ?? {}))
+  const args = readArguments(ARGUMENTS, given ?? {})
+  const fault = argumentFault(ARGUMENTS, args)
+  if (fault !== undefined) throw eventError('InvalidParams', fault)
+  const result = await SCHEMA['~standard'].validate(args)
   if (result.issues !== undefined) {
     throw eventError('InvalidParams', `arguments: ${result.issues.map(({ message }) => message).join('; ')}`)
   }

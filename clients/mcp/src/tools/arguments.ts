@@ -28,6 +28,11 @@ export function readArguments(schema: JsonSchemaType, value: unknown): unknown {
   }
 }
 
+/** The arguments of a call as a whole. @returns undefined if there are none. */
+export function readCall(value: unknown): unknown {
+  return isAbsent(value) ? undefined : jsonOr(value, isObject)
+}
+
 function readObject({ properties = {}, required = [] }: JsonSchemaType, value: unknown): unknown {
   if (!isObject(value)) return value
   const given = Object.entries(value).filter(([name, member]) => required.includes(name) || !isAbsent(member))

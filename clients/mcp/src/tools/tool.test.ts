@@ -9,8 +9,9 @@ import { StartError } from '../errors.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { createFence } from '../output/fence.ts'
 import { ToolError } from '../output/tool-error.ts'
-import { isFitting, MessageView } from '../schemas.ts'
+import { Id, isFitting, MessageType, MessageView, OwnId, wordOf } from '../schemas.ts'
 import { createAliases } from '../store/aliases.ts'
+import { withArguments } from '../transports/received.ts'
 import { TOOLS } from './all.ts'
 import { readArguments } from './arguments.ts'
 import { defineTool, type Tool } from './tool.ts'
@@ -168,6 +169,63 @@ describe('arguments', () => {
         expect(readArguments(inputSchema as JsonSchemaType, given)).toEqual({})
       }
     }
+  })
+})
+
+describe('the arguments as a whole', () => {
+  test.each<[string, unknown, unknown]>([
+    ['an object', { a: null }, { a: null }],
+    ['null', null, undefined],
+    ['nothing', undefined, undefined],
+    ['an empty text', '', undefined],
+    ['null as text', 'null', undefined],
+    ['an object as text', '{"body":"null","n":1}', { body: 'null', n: 1 }],
+    ['another text', 'hello', 'hello'],
+    ['a list', [], []],
+  ])('%s', (_, given, read) => {
+    const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'x', arguments: given } }
+    expect(withArguments(message)).toEqual({ ...message, params: { name: 'x', arguments: read } })
+    const other = { ...message, method: 'prompts/get' }
+    expect(withArguments(other)).toBe(other)
+  })
+
+  test.each([undefined, null, 'x', {}, { method: 'tools/call' }, { method: 'tools/call', params: null }])(
+    '%j is left as it is',
+    (message) => expect(withArguments(message)).toBe(message),
+  )
+})
+
+describe('an argument that is refused', () => {
+  const tool = defineTool({
+    name: 'choosing',
+    title: 'Choosing',
+    description: 'Reads arguments.',
+    reach: 'read',
+    input: {
+      type: Type.Optional(MessageType),
+      lanes: Type.Optional(Type.Array(wordOf(['inbox'], 'Lanes'))),
+      message_id: Type.Optional({ ...Id, description: 'Leaves out other messages' }),
+      ids: Type.Optional(Type.Array(Id)),
+      own_id: OwnId,
+      code: Type.Optional(Type.String({ pattern: '^[a-z]+$' })),
+    },
+    output: {},
+    run: async () => ({}),
+  })
+
+  test.each([
+    [{ type: 'letter' }, 'type must be request, response, event or error'],
+    [{ type: 1 }, 'type must be request, response, event or error'],
+    [{ lanes: ['inbox', 'all'] }, 'lanes must be inbox'],
+    [{ message_id: 'a b' }, 'message_id must be this: Id of a message, as a result shows it'],
+    [{ ids: ['a b'] }, 'ids must be this: Id of a message, as a result shows it'],
+    [{ own_id: 'short' }, 'own_id must be this: A new id of your choice, 8 to 80 of A-Z a-z 0-9 _ -'],
+    [{ code: '1' }, 'code must be a text of another form'],
+  ])('%j: the error says in a sentence what it must be', async (args, sentence) => {
+    const result = await (await clientOf([tool])).callTool({ name: 'choosing', arguments: args })
+    const { text } = result.content[0] as { text: string }
+    expect(result.isError).toBe(true)
+    expect(text.endsWith(`: ${sentence}`), text).toBe(true)
   })
 })
 

@@ -10,11 +10,12 @@ import type { Static, TObject, TProperties } from '@sinclair/typebox'
 import type { Call } from '../call.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { errorText, explainError } from '../output/explain-error.ts'
-import { createFence, quoted } from '../output/fence.ts'
+import { createFence } from '../output/fence.ts'
 import { render } from '../output/render.ts'
 import type { Reach } from '../policy.ts'
 import { UnreadSchema, unreadText } from '../schemas.ts'
 import { createAsker, NeedsAnswer } from '../send/asker.ts'
+import { argumentFault } from './argument-faults.ts'
 import { readArguments } from './arguments.ts'
 import { createBorder } from './border.ts'
 import { assertFits, jsonSchema } from './json-schema.ts'
@@ -107,8 +108,8 @@ function argumentSchema<T>(schema: JsonSchemaType): StandardSchemaWithJSON<T, T>
       ...listed,
       validate(value, options) {
         const args = readArguments(schema, value)
-        const unknown = unknownArgument(schema, args)
-        return unknown === undefined ? validate(args, options) : { issues: [{ message: unknown }] }
+        const fault = argumentFault(schema, args)
+        return fault === undefined ? validate(args, options) : { issues: [{ message: fault }] }
       },
     },
   }
@@ -120,16 +121,6 @@ function withoutPatterns(schema: unknown): unknown {
   if (typeof schema !== 'object' || schema === null) return schema
   const kept = Object.entries(schema).filter(([name, value]) => name !== 'pattern' || typeof value !== 'string')
   return Object.fromEntries(kept.map(([name, value]) => [name, withoutPatterns(value)]))
-}
-
-/** The validator does not name the argument. */
-function unknownArgument({ properties = {} }: JsonSchemaType, args: unknown): string | undefined {
-  if (typeof args !== 'object' || args === null || Array.isArray(args)) return undefined
-  const unknown = Object.keys(args).find((name) => !Object.hasOwn(properties, name))
-  if (unknown === undefined) return undefined
-  const known = Object.keys(properties)
-  const others = known.length === 0 ? 'this tool has no arguments' : `the arguments are ${known.join(', ')}`
-  return `there is no argument ${quoted(unknown, 80)}: ${others}`
 }
 
 function createCall(server: McpServer, context: ServerContext): Call {

@@ -11,6 +11,7 @@ import type { Mailbox } from '../mailbox.ts'
 import { changingUris } from '../resources.ts'
 import { createServer } from '../server.ts'
 import { createHttpSessions } from './http-sessions.ts'
+import { requestWithArguments } from './received.ts'
 import { serveSubscriptions } from './subscriptions.ts'
 
 export interface HttpFace extends AsyncDisposable {
@@ -49,8 +50,10 @@ export async function serveOverHttp(
   })
   const answer = toNodeHandler(
     {
-      fetch: async (request: Request) =>
-        (await isLegacyRequest(request)) ? sessions.handle(request) : modern.fetch(request),
+      fetch: async (received: Request) => {
+        const request = await requestWithArguments(received)
+        return (await isLegacyRequest(request)) ? sessions.handle(request) : modern.fetch(request)
+      },
     },
     { maxRequestBodySize: MAX_BODY_BYTES, onerror: (error) => mailbox.log('http.error', { error: error.name }) },
   )

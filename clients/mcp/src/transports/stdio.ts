@@ -6,6 +6,7 @@ import type { Mailbox } from '../mailbox.ts'
 import { changingUris } from '../resources.ts'
 import { createServer } from '../server.ts'
 import { withoutDiscovery } from './legacy-opening.ts'
+import { mapReceived, withArguments } from './received.ts'
 import { serveSubscriptions, tellOfChanges } from './subscriptions.ts'
 
 /** The server sends this when a client of 2026-07-28 has opened a subscription. */
@@ -27,6 +28,7 @@ export async function serveOverStdio(
   let current: McpServer | undefined
   let watch: Disposable | undefined
   const wire = new StdioServerTransport(stdin, stdout)
+  const readable = mapReceived(wire, withArguments)
   const send = wire.send.bind(wire)
   wire.send = (message) => {
     if ('method' in message && message.method === ACKNOWLEDGED && watch === undefined) {
@@ -58,7 +60,7 @@ export async function serveOverStdio(
       return server
     },
     {
-      transport: channel === undefined ? wire : withoutDiscovery(wire),
+      transport: channel === undefined ? readable : withoutDiscovery(readable),
       onerror: (error) => mailbox.log('protocol.error', { error: error.name }),
     },
   )
