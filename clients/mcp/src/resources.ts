@@ -84,6 +84,7 @@ export function registerResources(server: McpServer, mailbox: Mailbox): void {
         const message = await mailbox.client.message(messageId, { signal })
         const excerpt = { characters: mailbox.resultCharacters }
         const shown = await viewMessage(mailbox, message, { fence: createFence(), ...excerpt }, signal)
+        mailbox.told.markRead([messageId])
         return textOf(uri.href, await rendered(border, MESSAGE, shown))
       }),
   )

@@ -33,15 +33,15 @@ export const MessageId = matching(ID)
 export const wordLike = (description?: string): TString => matching('^[a-z][a-z_-]{0,39}$', description)
 /** A word of the contract, described. */
 export const described = <T extends TSchema>(schema: T, description: string): T => ({ ...schema, description })
-/** Any text without a line end. */
-const REST_OF_LINE = '[^\n\r\v\f\u0085\u2028\u2029]*'
+/** Any text without a line end. Escaped, because some clients split lines of JSON at these characters. */
+const REST_OF_LINE = '[^\\n\\r\\v\\f\\u0085\\u2028\\u2029]*'
 /** A text of this form, or fenced if others chose it, and this agent has not used it yet. */
 const orFenced = (pattern: string | undefined, description: string): TString =>
   matching(`^(?:${inner(pattern)}|${FENCED_LINE}${REST_OF_LINE})$`, description)
 const FENCED_IF_NEW = 'Begins with the fence nonce if you have not used it yet: it is then data, too'
 /** Fenced text: each line begins with a nonce. */
 const fenced = (description: string): TString =>
-  matching(`^[0-9a-f]{16}\\[ ${REST_OF_LINE}(?:\n[0-9a-f]{16}[|\\]] ${REST_OF_LINE})*$`, description)
+  matching(`^[0-9a-f]{16}\\[ ${REST_OF_LINE}(?:\\n[0-9a-f]{16}[|\\]] ${REST_OF_LINE})*$`, description)
 
 /** A pattern without its anchors. */
 function inner(pattern = ''): string {

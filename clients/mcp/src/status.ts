@@ -6,11 +6,14 @@ import { isSuspended } from './events/subscriptions/deliveries.ts'
 import { SubscriptionStore } from './events/subscriptions/subscription-store.ts'
 import { timeOf } from './reading/time.ts'
 import { folderOf } from './startup/start.ts'
+import { createAliases } from './store/aliases.ts'
 import { createCipher } from './store/cipher.ts'
 import { readKeyFile } from './store/key-file.ts'
 import { isHeld } from './store/lease.ts'
+import { isWordless } from './tools/border.ts'
 
 interface ToldStatus {
+  /** As tools show it: an alias if its sender could have written words into it. */
   readonly message_id: string
   /** Written to the client. It confirms nothing. */
   readonly told_at: string
@@ -52,6 +55,7 @@ export function readStatus({ url, keyPath, statePath }: Where): McpStatus {
   const folder = join(statePath ?? `${keyPath}.state`, folderOf(url, key))
   if (!existsSync(folder))
     throw new StartError(`there is no state at ${folder}: svc mcp has not run with this key and this URL`)
+  const aliases = createAliases(key)
   const store = new SubscriptionStore(folder, createCipher(key))
   return {
     state_folder: folder,
@@ -62,7 +66,7 @@ export function readStatus({ url, keyPath, statePath }: Where): McpStatus {
         .list()
         .slice(0, SHOWN)
         .map((one) => ({
-          message_id: one.id,
+          message_id: isWordless(one.id) ? one.id : aliases.hide(one.id),
           told_at: time(one.toldAtMs) ?? '',
           read_at: time(one.readAtMs),
           answered_at: time(one.answeredAtMs),

@@ -12,7 +12,7 @@ import { overHttp, type TestClient, temporaryFolder, type Way } from './scene.ts
 
 export const TOKEN = 'a-token-of-thirty-two-characters!!'
 
-const DEFAULTS: Policy = {
+export const DEFAULTS: Policy = {
   readOnly: false,
   contactsOnly: false,
   requireVerified: false,

@@ -52,6 +52,15 @@ export class Told {
     return messages.sort((a, b) => b.toldAtMs - a.toldAtMs)
   }
 
+  /**
+   * Whether a message of this time may have been told and forgotten since.
+   * @param createdAt in Unix seconds.
+   */
+  mayHaveForgotten(createdAt: number): boolean {
+    const known = this.list()
+    return known.length >= BOUNDS.files && createdAt * 1_000 < (known.at(-1)?.toldAtMs ?? 0)
+  }
+
   prune(): void {
     removeOldest(this.#folder, BOUNDS)
   }

@@ -26,7 +26,13 @@ const Arguments = Type.Object({
   type: Type.Optional(MessageType),
 })
 /** Arguments of a subscription, with ids instead of aliases. */
-export type Wanted = Static<typeof Arguments>
+export interface Wanted {
+  readonly lanes?: (typeof LANES)[number][]
+  readonly sender?: string
+  readonly board?: string
+  readonly thread?: string
+  readonly type?: Static<typeof MessageType>
+}
 
 export const ARGUMENTS = jsonSchema(Arguments.properties)
 export const PAYLOAD = jsonSchema({ message: MessageView, fence: FenceNonce })

@@ -120,10 +120,7 @@ function serveWebhooks({ server }: McpServer, mailbox: Mailbox, subscriptions: S
 /** @throws ProtocolError Forbidden. */
 function withPrincipal(subscriptions: Subscriptions | undefined): Subscriptions {
   if (subscriptions !== undefined) return subscriptions
-  throw eventError(
-    'Forbidden',
-    'a webhook needs a client with a token: connect to svc mcp --http. Use events/stream here',
-  )
+  throw eventError('Forbidden', 'webhooks need svc mcp --http without --read-only. Use events/stream here')
 }
 
 async function readRequest(mailbox: Mailbox, { name, arguments: given, maxAgeMs }: Params, signal: AbortSignal) {

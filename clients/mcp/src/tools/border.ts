@@ -20,6 +20,8 @@ export interface Border {
 
 /** Hex digits with or without the dashes of a UUID. */
 const WORDLESS = /^(?:[0-9a-f]+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i
+/** Whether an id cannot spell words. */
+export const isWordless = (id: string): boolean => WORDLESS.test(id)
 const NAMES: ReadonlySet<string | undefined> = new Set([Name.pattern, NameOrId.pattern, RecipientName.pattern])
 
 export function createBorder({ aliases, sent }: Pick<Mailbox, 'aliases' | 'sent'>): Border {
@@ -40,7 +42,7 @@ export function createBorder({ aliases, sent }: Pick<Mailbox, 'aliases' | 'sent'
     if (pattern === CURSOR_ALIAS) return aliases.hide(text)
     if (pattern !== Id.pattern) return text
     if (!isMessageId(text)) throw new AnswerError('the answer has an invalid id of a message')
-    const isPlain = WORDLESS.test(text) || written.has(text) || sent.find(text) !== undefined
+    const isPlain = isWordless(text) || written.has(text) || sent.find(text) !== undefined
     return isPlain ? text : aliases.hide(text)
   }
 

@@ -36,7 +36,8 @@ export async function serveOverHttp(
   mailbox: Mailbox,
   { port, token, callbacks = {} }: { port: number; token: string; callbacks?: CallbackRules },
 ): Promise<HttpFace> {
-  const subscriptions = new Subscriptions(mailbox, { token, rules: callbacks })
+  // A callback is a way out of this machine.
+  const subscriptions = mailbox.policy.readOnly ? undefined : new Subscriptions(mailbox, { token, rules: callbacks })
   const bus = new InMemoryServerEventBus()
   const modern = createMcpHandler(() => createServer(mailbox, 'modern', { subscriptions }), {
     legacy: 'reject',
@@ -75,7 +76,7 @@ export async function serveOverHttp(
   })
   server.listen(port, LOOPBACK)
   await once(server, 'listening').catch((cause: NodeJS.ErrnoException) => {
-    void subscriptions[Symbol.asyncDispose]()
+    void subscriptions?.[Symbol.asyncDispose]()
     const reason = cause.code === 'EADDRINUSE' ? 'address already in use' : cause.message
     throw new StartError(`${LOOPBACK}:${port} cannot be listened on: ${reason}; name another port with --http`, {
       cause,
@@ -86,7 +87,7 @@ export async function serveOverHttp(
   return {
     url,
     async [Symbol.asyncDispose]() {
-      await subscriptions[Symbol.asyncDispose]()
+      await subscriptions?.[Symbol.asyncDispose]()
       await modern.close()
       await sessions[Symbol.asyncDispose]()
       server.closeAllConnections()
