@@ -64,7 +64,8 @@ export async function readBatch(mailbox: Mailbox, filter: Filter, place: Place, 
     if (isOld) truncated = true
     const fitting = []
     for (const event of young) if (await filter(event, signal)) fitting.push(event)
-    const more = next < latest
+    // A log that claims more without advancing would keep the caller busy for ever.
+    const more = next < latest && next > cursor
     if (fitting.length > 0 || !more || pages === MAX_PAGES) {
       const occurrences = await occurrencesOf(mailbox, fitting, signal)
       return { occurrences, from, cursor: next, truncated, more }

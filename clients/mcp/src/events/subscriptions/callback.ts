@@ -7,11 +7,14 @@ import { type ExemptTargets, parseWebhookUrl } from '@svc/outbound/webhook-url.t
 import { standardHeaders } from '@svc/svc1/node/webhook-headers.ts'
 import { standardWebhookKey } from '@svc/svc1/webhook-key.ts'
 import type { Subscription } from './subscription-store.ts'
+import { TIMES, type Times } from './times.ts'
 
 export interface CallbackRules {
   /** Targets that need not be public, for tests. */
   readonly exemptTargets?: ExemptTargets
   readonly resolve?: Resolve
+  /** A clock that a test moves. */
+  readonly times?: Times
 }
 
 /** As the extension names failures. They say nothing of what the receiver sent. */
@@ -25,10 +28,12 @@ const TIMEOUT_MS = 5_000
 export class Callbacks {
   readonly #exempt: ExemptTargets
   readonly #resolve: Resolve
+  readonly #times: Times
 
-  constructor({ exemptTargets = new Set(), resolve = createResolve() }: CallbackRules) {
+  constructor({ exemptTargets = new Set(), resolve = createResolve(), times = TIMES }: CallbackRules) {
     this.#exempt = exemptTargets
     this.#resolve = resolve
+    this.#times = times
   }
 
   /** @returns the host. @throws ServiceError if the URL is not allowed. */
@@ -43,7 +48,7 @@ export class Callbacks {
     value: object,
   ): Promise<Answer> {
     const body = JSON.stringify(value)
-    const nowMs = Date.now()
+    const nowMs = this.#times.nowMs()
     const timestamp = String(Math.floor(nowMs / 1000))
     const old = to.oldSecret !== undefined && to.oldSecret.untilMs > nowMs ? [to.oldSecret.secret] : []
     const keys = [to.secret, ...old].flatMap((secret) => standardWebhookKey(secret) ?? [])

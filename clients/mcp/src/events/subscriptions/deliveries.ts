@@ -9,6 +9,7 @@ import { createFilter } from '../filter.ts'
 import { readBatch } from '../occurrences.ts'
 import { type Callbacks, controlId, type Failure, refusalOf } from './callback.ts'
 import type { Progress, Subscription, SubscriptionStore } from './subscription-store.ts'
+import { TIMES, type Times } from './times.ts'
 
 interface DeliveriesDeps {
   readonly mailbox: Mailbox
@@ -20,8 +21,6 @@ interface DeliveriesDeps {
 
 /** Delay before each attempt of a delivery, in ms. Five attempts within eleven minutes. */
 const BACKOFF_MS: readonly number[] = [0, 5_000, 30_000, 120_000, 480_000]
-/** Interval between looks at the folder, which other processes write to. Renews the lease too. */
-const LOOK_MS = 1_000
 /** A subscription without news looks at the log this often, in case a wake-up was lost. */
 const QUIET_MS = 15_000
 const BATCH = 20
@@ -34,6 +33,7 @@ const GIVE_UP: readonly number[] = [410, 413]
  */
 export class Deliveries implements AsyncDisposable {
   readonly #deps: DeliveriesDeps
+  readonly #times: Times
   readonly #lease: Lease
   readonly #stopped = new AbortController()
   readonly #workers = new Map<string, Promise<void>>()
@@ -43,8 +43,9 @@ export class Deliveries implements AsyncDisposable {
   #watch: Disposable | undefined
   #wake = Promise.withResolvers<void>()
 
-  constructor(deps: DeliveriesDeps) {
+  constructor(deps: DeliveriesDeps, times = TIMES) {
     this.#deps = deps
+    this.#times = times
     this.#lease = new Lease(join(deps.stateFolder, `deliveries-${deps.principal}.lease`))
     this.#running = this.#run()
   }
@@ -70,7 +71,7 @@ export class Deliveries implements AsyncDisposable {
       } catch (error) {
         this.#deps.mailbox.log('deliveries.failed', { code: explainError(error).code })
       }
-      await Promise.race([sleep(LOOK_MS, signal).catch(() => undefined), this.#wake.promise])
+      await Promise.race([sleep(this.#times.lookMs, signal).catch(() => undefined), this.#wake.promise])
       this.#wake = Promise.withResolvers<void>()
     }
   }
@@ -78,7 +79,7 @@ export class Deliveries implements AsyncDisposable {
   /** Starts a worker for each subscription that has something to do. */
   #look(): void {
     const { store, principal, mailbox } = this.#deps
-    const own = store.list().filter((one) => one.principal === principal)
+    const own = store.list(this.#times.nowMs()).filter((one) => one.principal === principal)
     if (own.length === 0) {
       this.#watch?.[Symbol.dispose]()
       this.#watch = undefined
@@ -98,7 +99,7 @@ export class Deliveries implements AsyncDisposable {
 
   #isDue(one: Subscription): boolean {
     const progress = this.#deps.store.progressOf(one)
-    const nowMs = Date.now()
+    const nowMs = this.#times.nowMs()
     if (isSuspended(one, progress) || progress.retryAtMs > nowMs) return false
     const looked = this.#looked.get(one.id)
     if (looked === undefined || progress.attempts > 0 || looked.refreshedAtMs !== one.refreshedAtMs) return true
@@ -111,8 +112,8 @@ export class Deliveries implements AsyncDisposable {
     const { signal } = this.#stopped
     for (let one: Subscription | undefined = start; one !== undefined; one = store.find(start.id)) {
       const { version } = mailbox.watcher
-      this.#looked.set(one.id, { version, atMs: Date.now(), refreshedAtMs: one.refreshedAtMs })
-      if (one.expiresAtMs <= Date.now() || signal.aborted) return
+      this.#looked.set(one.id, { version, atMs: this.#times.nowMs(), refreshedAtMs: one.refreshedAtMs })
+      if (one.expiresAtMs <= this.#times.nowMs() || signal.aborted) return
       const progress = store.progressOf(one)
       try {
         await mailbox.ready(signal)
@@ -149,7 +150,7 @@ export class Deliveries implements AsyncDisposable {
     if (current?.life !== one.life || this.#stopped.signal.aborted) return false
     const answer = await callbacks.send(current, webhookId, body)
     const before = store.progressOf(one)
-    const nowMs = Date.now()
+    const nowMs = this.#times.nowMs()
     const failure: Failure | undefined = 'failure' in answer ? answer.failure : refusalOf(answer.status)
     if (failure === undefined) {
       this.#save(one, { life: one.life, cursor, attempts: 0, retryAtMs: 0, lastDeliveryAtMs: nowMs })

@@ -10,6 +10,7 @@ import { findStart } from '../occurrences.ts'
 import { type CallbackRules, Callbacks } from './callback.ts'
 import { Deliveries, isSuspended } from './deliveries.ts'
 import type { Progress, Subscription, SubscriptionStore } from './subscription-store.ts'
+import { TIMES, type Times } from './times.ts'
 
 interface Asked {
   readonly wanted: Wanted
@@ -35,6 +36,7 @@ export class Subscriptions implements AsyncDisposable {
   readonly #principal: string
   readonly #callbacks: Callbacks
   readonly #deliveries: Deliveries
+  readonly #times: Times
   readonly #challenges = new Map<string, number[]>()
 
   /** @param token of the clients. A client with another token has other subscriptions. */
@@ -43,9 +45,10 @@ export class Subscriptions implements AsyncDisposable {
     this.#store = mailbox.subscriptions
     this.#principal = createHash('sha256').update(token).digest('hex').slice(0, 16)
     this.#callbacks = new Callbacks(rules)
+    this.#times = rules.times ?? TIMES
     const { stateFolder } = mailbox
     const [callbacks, principal, store] = [this.#callbacks, this.#principal, this.#store]
-    this.#deliveries = new Deliveries({ mailbox, store, callbacks, principal, stateFolder })
+    this.#deliveries = new Deliveries({ mailbox, store, callbacks, principal, stateFolder }, this.#times)
   }
 
   /** Begins or refreshes a subscription. @throws ProtocolError. */
@@ -58,17 +61,18 @@ export class Subscriptions implements AsyncDisposable {
     }
     await createFilter(this.#mailbox, wanted, signal)
     const id = this.#idOf(url, wanted)
-    const live = this.#store.list()
-    const before = live.find((one) => one.id === id)
-    if (before === undefined && live.length >= MAX_SUBSCRIPTIONS) {
-      const limit = { limit: 'subscriptions', max: MAX_SUBSCRIPTIONS }
-      throw eventError('ResourceExhausted', 'there are too many subscriptions: end one first', limit)
-    }
-    const start = before === undefined ? await this.#startOf(asked.cursor, signal) : undefined
+    const live = this.#list()
+    const known = findWithRoom(live, id)
+    const start =
+      known === undefined
+        ? await this.#startOf(asked.cursor, signal)
+        : { cursor: this.#store.progressOf(known).cursor, truncated: false }
     if (!live.some((one) => one.principal === this.#principal && one.url === url)) {
       await this.#verify(host, { id, url, secret, oldSecret: undefined })
     }
-    const nowMs = Date.now()
+    // Parallel calls may have taken the room meanwhile. Nothing waits between this check and the write.
+    const before = findWithRoom(this.#list(), id)
+    const nowMs = this.#times.nowMs()
     const ttlMs = asked.ttlMs === undefined ? TTL_MS.usual : (asked.ttlMs ?? TTL_MS.most)
     const expiresAtMs = nowMs + Math.min(Math.max(ttlMs, TTL_MS.least), TTL_MS.most)
     const subscription: Subscription = {
@@ -79,7 +83,7 @@ export class Subscriptions implements AsyncDisposable {
       secret,
       oldSecret: oldSecretOf(before, secret, nowMs),
       life: before?.life ?? randomBytes(8).toString('hex'),
-      start: before?.start ?? start?.cursor ?? 0,
+      start: before?.start ?? start.cursor,
       since: before === undefined ? asked.since : before.since,
       refreshedAtMs: nowMs,
       expiresAtMs,
@@ -92,7 +96,7 @@ export class Subscriptions implements AsyncDisposable {
       id,
       refreshBefore: new Date(expiresAtMs).toISOString(),
       cursor: encodeCursor(aliases, progress.cursor),
-      truncated: start?.truncated ?? false,
+      truncated: start.truncated,
       deliveryStatus: status,
     }
   }
@@ -109,6 +113,10 @@ export class Subscriptions implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#deliveries[Symbol.asyncDispose]()
+  }
+
+  #list(): Subscription[] {
+    return this.#store.list(this.#times.nowMs())
   }
 
   #hostOf(url: string): string {
@@ -134,7 +142,7 @@ export class Subscriptions implements AsyncDisposable {
   }
 
   async #verify(host: string, to: Parameters<Callbacks['challenge']>[0]): Promise<void> {
-    const nowMs = Date.now()
+    const nowMs = this.#times.nowMs()
     const recent = (this.#challenges.get(host) ?? []).filter((atMs) => nowMs - atMs < CHALLENGE_WINDOW_MS)
     if (recent.length >= MAX_CHALLENGES) {
       const limit = { limit: 'verifications of a host in a minute', max: MAX_CHALLENGES }
@@ -146,6 +154,14 @@ export class Subscriptions implements AsyncDisposable {
       throw eventError('CallbackEndpointError', `the callback did not answer the challenge: ${reason}`, { reason })
     }
   }
+}
+
+/** @returns undefined if there is no such subscription, but room for it. @throws ProtocolError ResourceExhausted. */
+function findWithRoom(live: readonly Subscription[], id: string): Subscription | undefined {
+  const found = live.find((one) => one.id === id)
+  if (found !== undefined || live.length < MAX_SUBSCRIPTIONS) return found
+  const limit = { limit: 'subscriptions', max: MAX_SUBSCRIPTIONS }
+  throw eventError('ResourceExhausted', 'there are too many subscriptions: end one first', limit)
 }
 
 function oldSecretOf(before: Subscription | undefined, secret: string, nowMs: number): Subscription['oldSecret'] {
