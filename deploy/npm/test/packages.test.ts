@@ -182,7 +182,7 @@ describe.runIf(online)('installed with only npm', { timeout: 600_000 }, () => {
     const svc = join(home, 'node_modules/.bin/svc')
     const { code, stderr } = await failing(svc, '--help')
     expect(code).toBe(2)
-    expect(stderr).toMatch(/^svc: svc needs Node 22\.12 or later, and this is Node 18\.[^\n]*\n$/)
+    expect(stderr).toMatch(/^svc: svc needs Node 22\.19 or later, and this is Node 18\.[^\n]*\n$/)
     expect((await failing(writeProgram(home), 'http://127.0.0.1:9')).stderr).toContain(
       'Error: this platform is too old for the SDK, which needs Node 22 or later',
     )
