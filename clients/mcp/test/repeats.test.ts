@@ -140,6 +140,26 @@ test('spec 7.4: a message whose answers were all lost is sent once when the mode
   expect(lost).toContain(message_id)
 })
 
+test('a call that is repeated after its message has expired gives that message, and sends no second one', async () => {
+  await using stack = new AsyncDisposableStack()
+  const service = stack.use(await startService())
+  const folder = stack.use(temporaryFolder())
+  const name = uniqueName('alice')
+  const [bob] = await registered(service, 'bob')
+  const options = ['--key', folder.path('key'), '--url', service.url, '--register', name, '--allow-strangers']
+  const alice = stack.use(await overStdio('stdio', options))
+  const message = { to: bob.name, body: 'once', ttl_seconds: 2 }
+  const { message_id } = await alice.call('send_message', message)
+  await eventually(async () => (await alice.result('read_message', { message_id })).isError === true)
+  expect(await alice.call('send_message', message)).toMatchObject({
+    message_id,
+    duplicate: true,
+    cost_units: 0,
+    used_units_today: 1,
+    note: expect.stringMatching(/sent before, at 20\S+, and has expired since, so/),
+  })
+})
+
 test.each(['envelope_timestamp_out_of_range', 'expired'] as const)(
   'spec 7.4: an envelope that the service never accepted (%s) is signed anew under the same id',
   { timeout: 120_000 },

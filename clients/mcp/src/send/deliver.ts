@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { costUnits } from '@svc/contracts/price.ts'
-import type { Budget, Envelope, Message, SendResult } from '@svc/contracts/resources.ts'
+import type { Budget, Envelope, Lane, SendResult } from '@svc/contracts/resources.ts'
 import type { EnvelopeType } from '@svc/envelope/envelope.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { payloadSize } from '@svc/envelope/size.ts'
+import type { AgentClient } from '@svc/sdk/client.ts'
 import type { Acceptance } from '@svc/sdk/contacts/acceptances.ts'
 import { AnswerError, ApiError, isCode, NetworkError } from '@svc/sdk/errors.ts'
 import { postKept } from '@svc/sdk/messages/post-kept.ts'
@@ -16,7 +17,7 @@ import type { KnownAgent } from '../reading/senders.ts'
 import type { SentRecord } from '../store/sent.ts'
 import { checkBefore, checkRecipient } from './checks.ts'
 import { obtainConsent } from './consent.ts'
-import { ACCEPTANCE_UNITS, type Delivered, findBudget, receiptOf } from './receipt.ts'
+import { ACCEPTANCE_UNITS, type Delivered, findBudget, hasExpired, receiptOf } from './receipt.ts'
 import { findContact, isTrusted, mostRecipients, type Recipient, reachOf, type Standing } from './recipient.ts'
 
 export interface Outgoing {
@@ -54,7 +55,7 @@ export async function deliver(mailbox: Mailbox, outgoing: Outgoing, call: Call):
     const earlier = findEarlier(mailbox, outgoing, fingerprint)
     const accepted = earlier === undefined ? undefined : await findAccepted(mailbox, earlier, signal)
     if (earlier !== undefined && accepted !== undefined) {
-      return shown(receiptOf(earlier, accepted.lane, { agent, after: await findBudget(mailbox, signal) }))
+      return shown(receiptOf(earlier, accepted, { agent, after: await findBudget(mailbox, signal) }))
     }
     const { record, budget } = await prepare(mailbox, { outgoing, contact, fingerprint, earlier }, call)
     mailbox.senders.use(agent ?? {})
@@ -81,20 +82,27 @@ function findEarlier({ sent }: Mailbox, { id }: Outgoing, fingerprint: string): 
 }
 
 /**
- * The message at the service, if the service has accepted it. A repeat is then free and needs no consent. Otherwise policy and
+ * The lane of the message, if the service has accepted it. A repeat is then free and needs no consent. Otherwise policy and
  * consent are checked again, because fewer units may be left now, and the recipient may no longer be a contact.
  */
-async function findAccepted(
-  { client }: Mailbox,
-  { envelope }: SentRecord,
-  signal: AbortSignal,
-): Promise<Message | undefined> {
+async function findAccepted({ client }: Mailbox, earlier: SentRecord, signal: AbortSignal): Promise<Lane | undefined> {
+  const { envelope } = earlier
   try {
     const message = await client.message(envelope.id, { signal })
-    if (isDeepStrictEqual(message.envelope, envelope)) return message
+    if (isDeepStrictEqual(message.envelope, envelope)) return message.lane
     throw new AnswerError('the answer is not the message that was sent')
   } catch (error) {
-    if (isCode(error, 'not_found')) return undefined
+    if (!isCode(error, 'not_found')) throw withId(error, envelope.id)
+    return hasExpired(earlier) ? findExpired(client, envelope, signal) : undefined
+  }
+}
+
+/** The lane of an expired message. The service no longer shows it, but answers its repeat, and refuses one that it never accepted (spec 7.4). */
+async function findExpired(client: AgentClient, envelope: Envelope, signal: AbortSignal): Promise<Lane | undefined> {
+  try {
+    return (await client.post(envelope, { signal })).lane
+  } catch (error) {
+    if (isCode(error, 'expired') || isCode(error, 'envelope_timestamp_out_of_range')) return undefined
     throw withId(error, envelope.id)
   }
 }

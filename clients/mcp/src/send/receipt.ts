@@ -33,7 +33,7 @@ export const ACCEPTANCE_UNITS = 1
 
 /** @param before the budget before this call sent the message. Undefined if an earlier call has sent it. */
 export function receiptOf(
-  { envelope, composedAt }: SentRecord,
+  record: SentRecord,
   lane: Lane,
   {
     agent,
@@ -47,6 +47,7 @@ export function receiptOf(
     acceptance?: Acceptance | undefined
   },
 ): Delivered {
+  const { envelope, composedAt } = record
   return {
     message_id: envelope.id,
     status: 'accepted',
@@ -62,9 +63,14 @@ export function receiptOf(
     ...budgetLeft(after),
     note:
       before === undefined
-        ? `This message was sent before, at ${timeOf(composedAt)}, so this call sent nothing and accepted nobody. To send the same content once more, choose a new id for it.`
+        ? `This message was sent before, at ${timeOf(composedAt)},${hasExpired(record) ? ' and has expired since,' : ''} so this call sent nothing and accepted nobody. To send the same content once more, choose a new id for it.`
         : null,
   }
+}
+
+/** Whether the message can no longer be read, by the clock of this machine. */
+export function hasExpired({ envelope: { ttl = 0 }, composedAt }: SentRecord): boolean {
+  return ttl > 0 && composedAt + ttl <= Date.now() / 1000
 }
 
 /** The price of a post depends on its readers, so it is measured. */

@@ -20,6 +20,8 @@ export interface SentRecord {
 }
 
 const DAY_SECONDS = 86_400
+/** A client repeats a lost call within this time, also if the message lives shorter. */
+const REPEAT_SECONDS = 600
 interface SentBounds {
   /** By default a service keeps messages for 30 days. */
   readonly days: number
@@ -69,13 +71,14 @@ export class SentStore {
     if (this.#saves % SAVES === 0) this.#prune()
   }
 
-  /** The last message with this fingerprint, if it was composed within a day and has not expired. */
+  /** The last message with this fingerprint, if it was composed within a day and has not expired. For ten minutes also if it has. */
   findRecent(fingerprint: string, nowSeconds: number): SentRecord | undefined {
     const id = readIfThere(join(this.#recent, fileOf(fingerprint)))?.toString('utf8') ?? ''
     const record = id === '' ? undefined : this.find(id)
     if (record === undefined) return undefined
     const { composedAt, envelope } = record
-    return nowSeconds - composedAt < Math.min(DAY_SECONDS, envelope.ttl || DAY_SECONDS) ? record : undefined
+    const seconds = Math.max(REPEAT_SECONDS, Math.min(DAY_SECONDS, envelope.ttl || DAY_SECONDS))
+    return nowSeconds - composedAt < seconds ? record : undefined
   }
 
   #prune(): void {

@@ -113,15 +113,18 @@ describe('sent messages', () => {
     expect(new SentStore(folder, createCipher(key)).find('another')).toBeUndefined()
   })
 
-  test('are found by their content for a day, or until they expire', () => {
+  test.each([
+    ['for a day', undefined, 86_400],
+    ['for a day at most', 100_000, 86_400],
+    ['until they expire', 3_600, 3_600],
+    ['for ten minutes at least', 2, 600],
+  ])('are found by their content %s', (_, ttl, seconds) => {
     const store = new SentStore(folder, createCipher(generateKey()))
-    store.save(record)
-    expect(store.findRecent('print', 1_000 + 86_399)).toEqual(record)
-    expect(store.findRecent('print', 1_000 + 86_400)).toBeUndefined()
-    expect(store.findRecent('other', 2_000)).toBeUndefined()
-    store.save({ ...record, envelope: { ...record.envelope, ttl: 60 } })
-    expect(store.findRecent('print', 1_059)).toBeDefined()
-    expect(store.findRecent('print', 1_060)).toBeUndefined()
+    const saved = { ...record, envelope: { ...record.envelope, ...(ttl === undefined ? {} : { ttl }) } }
+    store.save(saved)
+    expect(store.findRecent('print', 1_000 + seconds - 1)).toEqual(saved)
+    expect(store.findRecent('print', 1_000 + seconds)).toBeUndefined()
+    expect(store.findRecent('other', 1_000)).toBeUndefined()
   })
 
   test.each([
