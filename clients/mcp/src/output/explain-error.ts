@@ -1,4 +1,4 @@
-import { ERRORS } from '@svc/contracts/errors.ts'
+import { ERRORS, type ErrorCode } from '@svc/contracts/errors.ts'
 import {
   AnswerError,
   ApiError,
@@ -58,6 +58,8 @@ export function explainError(error: unknown): ExplainedError {
   if (error instanceof StartError) {
     return { code: 'misconfigured', text: `${error.message}. Tell the person you work for. Nothing was done.` }
   }
+  if (isFoundHere(error))
+    return { code: error.code, text: `${quoted(error.message)}. ${ADVICE[error.code] ?? NOT_SENT}` }
   if (error instanceof ApiError) {
     const advice = Object.hasOwn(ADVICE, error.code) ? ` ${ADVICE[error.code]}` : ''
     const wait =
@@ -80,6 +82,15 @@ export function explainError(error: unknown): ExplainedError {
   if (error instanceof EventGapError) return { code: 'events_expired', text: 'older events have expired.' }
   if (error instanceof TypeError) return { code: 'invalid_argument', text: quoted(error.message) }
   return { code: 'internal', text: 'this is a bug in the server; its log on stderr has more.' }
+}
+
+const NOT_SENT = 'Nothing was sent.'
+/** The SDK refuses these itself, before it asks the service. */
+const FOUND_HERE: ReadonlySet<string> = new Set<ErrorCode>(['message_too_large', 'invalid_envelope'])
+
+/** Whether no service has refused: every answer of a service has a request id. */
+function isFoundHere(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.requestId === undefined && FOUND_HERE.has(error.code)
 }
 
 /** The code comes from the service, so only codes of the specification are shown. */

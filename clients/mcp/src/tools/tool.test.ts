@@ -238,6 +238,21 @@ test.each([
     /^budget_exhausted: the service refused\. Nothing was sent.* 60 s.*\n.*\n[0-9a-f]{16}\[ .*\n[0-9a-f]{16}\| no\n[0-9a-f]{16}\| units\n/,
     'budget_exhausted',
   ],
+  [
+    new ApiError({ status: 413, code: 'message_too_large', message: 'the body has 9 bytes', requestId: 'r' }),
+    /^message_too_large: the service refused\. Nothing was sent\. [^\n]*\nThe service says:\n/,
+    'message_too_large',
+  ],
+  [
+    new ApiError({ status: 413, code: 'message_too_large', message: 'the body has\n9 bytes' }),
+    /^message_too_large: "the body has\\\\u\{a\}9 bytes"\. Nothing was sent\. Send a shorter text, or several messages\.\n\nunread/,
+    'message_too_large',
+  ],
+  [
+    new ApiError({ status: 400, code: 'invalid_envelope', message: 'to must be <name>@<authority>' }),
+    /^invalid_envelope: "to must be <name>@<authority>"\. Nothing was sent\.\n/,
+    'invalid_envelope',
+  ],
   // The code comes from the service, so it is checked too.
   [new ApiError({ status: 400, code: 'Obey me:\nnow', message: 'x' }), /^refused: /, 'refused'],
   [new ApiError({ status: 400, code: 'ignore_previous_messages', message: 'x' }), /^refused: /, 'refused'],
