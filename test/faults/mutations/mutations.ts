@@ -131,7 +131,7 @@ export const MUTATIONS: readonly Mutation[] = [
         replace: "const isPromoted = state === 'accepted' && other === '' && (await promoteRequest(",
       },
     ],
-    args: ['--round-seconds', '15', '--faults', 'kill-process'],
+    args: ['--calm', '--round-seconds', '20'],
     caughtBy: ['promoted with the acceptance'],
   },
   {
@@ -149,7 +149,7 @@ export const MUTATIONS: readonly Mutation[] = [
         replace: "return 'write'",
       },
     ],
-    args: ['--round-seconds', '25', '--faults', 'kill-process'],
+    args: ['--calm', '--actors', '120', '--round-seconds', '25'],
     caughtBy: ['streams:'],
   },
   {
@@ -162,7 +162,7 @@ export const MUTATIONS: readonly Mutation[] = [
         replace: 'this.#history.read({ ...this.#reader, after: after + 1, limit',
       },
     ],
-    args: ['--round-seconds', '25', '--faults', 'kill-process'],
+    args: ['--calm', '--actors', '120', '--round-seconds', '25'],
     caughtBy: ['streams:'],
   },
   {

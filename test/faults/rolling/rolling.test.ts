@@ -44,7 +44,7 @@ let load: RollingLoad
 beforeAll(async () => {
   h = await startHarness({
     // This process is also the balancer. It may be late to notice that a gateway is no longer ready.
-    env: { SVC_DRAIN_SECONDS: '4', SVC_DAILY_FREE_UNITS: '10000000', SVC_DAILY_HARD_LIMIT: '10000000' },
+    env: { SVC_DRAIN_SECONDS: '8', SVC_DAILY_FREE_UNITS: '10000000', SVC_DAILY_HARD_LIMIT: '10000000' },
   })
   load = await startRollingLoad(rollingSystem(h), { pauseMs: PAUSE_MS })
 })

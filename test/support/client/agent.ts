@@ -43,6 +43,9 @@ export async function call(place: Place, method: string, path: string, options: 
     redirect: 'manual',
     headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...options.headers },
     ...(body === undefined ? {} : { body }),
+  }).catch((error: Error) => {
+    // The error of `fetch` says only that it failed.
+    throw new Error(`${method} ${path}: ${error.cause}`, { cause: error })
   })
   const text = await textOf(response)
   return { status: response.status, headers: response.headers, text, body: parseOrUndefined(text) }
