@@ -127,6 +127,3 @@ test.each(CLIENTS)('%s: writes, waits for the answer, and is told of an error', 
     await client.close()
   }
 })
-
-// It is the only client of others for events: list, subscribe, refresh, unsubscribe and deliveries by webhook.
-test.todo('@ai-sdk/mcp: a message that arrives comes as an event, and none is lost')
