@@ -5,9 +5,14 @@ import { once } from 'node:events'
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { formatKey, keyFromSeed } from '@svc/sdk/keys.ts'
+import { got } from '@svc/test/support/client/answers.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { ENVIRONMENT } from '@svc/test/support/run/environment.ts'
 import { findSvc } from '@svc/test/support/run/svc.ts'
+import { startReceiver } from '@svc/test/support/stand-ins/webhook-receiver.ts'
+import { startHarness } from '@svc/test/support/system/harness.ts'
+import { ONE_OF_EACH } from '@svc/test/support/system/system.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { blocksOf, sectionOf } from './page.ts'
 import { startScene } from './scene.ts'
@@ -170,10 +175,33 @@ describe('a host with HTTP', () => {
     await wake(() => host.asked.length > 0)
     const [{ path, headers, body }] = host.asked as [Asked]
     expect(path).toBe('/webhook/mail')
+    expectSigned(headers, body)
+  })
+
+  test('n8n: svc webhook set lets the service post a signed request', { timeout: 120_000 }, async () => {
+    await using receiver = await startReceiver()
+    // The shared system posts only to public addresses.
+    const env = { SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS: receiver.host, NODE_EXTRA_CA_CERTS: receiver.caFile }
+    await using h = await startHarness({ replicas: ONE_OF_EACH, env })
+    const [alice, bob] = await h.agents(2)
+    await got(bob.patch('/v2/me', { inbox_policy: 'open' }))
+    const key = scene.folder.path('n8n.key')
+    writeFileSync(key, formatKey(keyFromSeed(bob.key.secretKey)), { mode: 0o600 })
+    program('svc', `exec ${process.execPath} ${MAIN} --key ${key} --url ${h.place.url} "$@"`)
+    const [, recipe = ''] = recipes('n8n and other webhooks')
+    const [code] = await once(start(recipe.replace('https://n8n.example.org', receiver.urlFor(''))), 'exit')
+    expect(code).toBe(0)
+    await got(alice.post('/v2/messages', alice.envelope(bob, 'hello')))
+    const { headers, body } = await eventually(() => receiver.at('/webhook/mail')[0] ?? false)
+    expectSigned(headers, body.toString('utf8'))
+  })
+
+  /** The check that the page tells the reader to make in n8n. */
+  function expectSigned(headers: IncomingHttpHeaders, body: string): void {
     const secret = readFileSync(scene.folder.path('hook.secret'), 'utf8').trim()
     const signed = `${headers['x-svc-timestamp']}.${headers['x-svc-message-id']}.${body}`
     expect(headers['x-svc-signature']).toBe(`sha256=${createHmac('sha256', secret).update(signed).digest('hex')}`)
-  })
+  }
 })
 
 test('a timer: nothing is started without mail, and the same sentence with mail', { timeout: 120_000 }, async () => {
