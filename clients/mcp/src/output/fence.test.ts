@@ -65,12 +65,13 @@ test.each([
   ['Chinese characters', '漢'.repeat(50)],
   ['lone surrogates', '\ud800'.repeat(50)],
   ['tags', '\u{e0041}'.repeat(50)],
+  ['quotes, which JSON escapes', '"\\'.repeat(25)],
 ])('a fenced excerpt of %s is within its limit, and the next excerpt continues after it', (_, text) => {
   const parts = []
   for (let at = 0; at < text.length; at = excerptEnd(text, at, 40)) parts.push(text.slice(at, excerptEnd(text, at, 40)))
   expect(parts.join('')).toBe(text)
-  const empty = fence.wrap('').length
-  for (const part of parts) expect(Buffer.byteLength(fence.wrap(part)) - empty).toBeLessThanOrEqual(40)
+  const bytesOf = (part: string): number => Buffer.byteLength(JSON.stringify(fence.wrap(part)))
+  for (const part of parts) expect(bytesOf(part) - bytesOf('')).toBeLessThanOrEqual(40)
 })
 
 test('text of the service is shown as one line in quotes', () => {

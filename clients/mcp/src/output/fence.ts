@@ -25,10 +25,10 @@ const LINE_END = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/u
  * characters, fillers, variation selectors except the emoji selector, and tags, which can spell text that only a model sees.
  */
 const INVISIBLE = /(?!\t|\ufe0f)[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu
-/** Each further line adds its nonce and mark to the result, in bytes. */
-const LINE_COST = 19
-/** The largest length of an escaped character, in bytes. */
-const INVISIBLE_COST = 9
+/** Each further line adds its nonce and mark to the result, in bytes of JSON. */
+const LINE_COST = 20
+/** The largest length of an escaped character, in bytes of JSON. */
+const INVISIBLE_COST = 10
 
 /** @param makeNonce makes 16 hex digits. Tests pass their own. */
 export function createFence(makeNonce: () => string = () => randomBytes(8).toString('hex')): Fence {
@@ -61,8 +61,8 @@ export function quoted(text: string, maxCharacters = 200): string {
 }
 
 /**
- * The end of an excerpt that has at most `maxBytes` bytes of UTF-8 when fenced, for any number of lines and invisible
- * characters. A token of a model has at least one byte, so the bound holds for tokens in every script. The excerpt has at
+ * The end of an excerpt that has at most `maxBytes` bytes of UTF-8 when fenced and written as JSON, for any number of lines and
+ * invisible characters. A token of a model has at least one byte, so the bound holds for tokens in every script. The excerpt has at
  * least one character, and does not split a surrogate pair.
  */
 export function excerptEnd(text: string, offset: number, maxBytes: number): number {
@@ -78,7 +78,8 @@ export function excerptEnd(text: string, offset: number, maxBytes: number): numb
 
 function costOf(character: string): number {
   if (LINE_END.test(character)) return LINE_COST
-  return visible(character) === character ? Buffer.byteLength(character) : INVISIBLE_COST
+  // Without the quotes of JSON.
+  return visible(character) === character ? Buffer.byteLength(JSON.stringify(character)) - 2 : INVISIBLE_COST
 }
 
 /** Escapes invisible characters: U+202E becomes `\u{202e}`. */

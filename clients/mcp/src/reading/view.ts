@@ -4,7 +4,8 @@ import type { Page } from '@svc/sdk/http/listing.ts'
 import { isAgentId } from '@svc/svc1/agent-id.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { excerptEnd, type Fence } from '../output/fence.ts'
-import { Address, isFitting, type MessageView } from '../schemas.ts'
+import { fitting, fittingPage } from '../output/fitting.ts'
+import { Address, isFitting, MessageView } from '../schemas.ts'
 import { type Problem, type Reading, textOf } from './read.ts'
 import type { KnownAgent } from './senders.ts'
 import { timeOf } from './time.ts'
@@ -46,31 +47,62 @@ interface List {
   readonly limit: number
 }
 
+/** What a result says about a message, without its text, has about this many bytes: half as text and half as structure. */
+const ABOUT_BYTES = 1_300
+const LEAST_BYTES = 200
+
+/** The most bytes of each text, if a result shows this number of messages, and every text as text and as structure. */
+export function excerptBytes({ resultCharacters }: Pick<Mailbox, 'resultCharacters'>, messages: number): number {
+  return Math.max(LEAST_BYTES, Math.floor((resultCharacters / messages - ABOUT_BYTES) / 2))
+}
+
 /** Messages as tools show them, each with the beginning of its text. */
 export async function viewMessages(
+  mailbox: Mailbox,
+  messages: readonly Message[],
+  list: List,
+  signal: AbortSignal,
+): Promise<MessageView[]> {
+  const views = await viewEach(mailbox, messages, list, signal)
+  mailbox.told.markRead(messages.map(({ envelope }) => envelope.id))
+  return views
+}
+
+/** The first messages that fit into a result, at least one. The caller must let the model find the others. */
+export async function viewFitting(
+  mailbox: Mailbox,
+  messages: readonly Message[],
+  list: List,
+  signal: AbortSignal,
+): Promise<MessageView[]> {
+  const views = fitting(mailbox, MessageView, await viewEach(mailbox, messages, list, signal))
+  mailbox.told.markRead(views.map(({ message_id }) => message_id))
+  return views
+}
+
+async function viewEach(
   mailbox: Mailbox,
   messages: readonly Message[],
   { fence, boardId, limit }: List,
   signal: AbortSignal,
 ): Promise<MessageView[]> {
-  // The more messages, the fewer characters of each.
-  const characters = Math.max(200, Math.min(2_000, Math.floor(mailbox.resultCharacters / limit)))
+  const characters = Math.min(2_000, excerptBytes(mailbox, limit))
   const views = []
   for (const message of messages)
     views.push(await viewMessage(mailbox, message, { fence, boardId, characters }, signal))
-  mailbox.told.markRead(messages.map(({ envelope }) => envelope.id))
   return views
 }
 
 /** A page of messages as tools show it (`MessagePage`). */
 export async function viewPage(
   mailbox: Mailbox,
-  { items, next }: Page<Message>,
+  read: (pageSize: number) => Promise<Page<Message>>,
   list: List,
   signal: AbortSignal,
 ): Promise<{ messages: MessageView[]; fence: string; next_cursor: string | null }> {
-  const messages = await viewMessages(mailbox, items, list, signal)
-  return { messages, fence: list.fence.nonce, next_cursor: next === '' ? null : next }
+  const view = (messages: readonly Message[]): Promise<MessageView[]> => viewFitting(mailbox, messages, list, signal)
+  const { views, next_cursor } = await fittingPage(list.limit, read, view)
+  return { messages: views, fence: list.fence.nonce, next_cursor }
 }
 
 /** A message as tools show it: its sender, whether the sender is verified, and its text, fenced. */
@@ -138,7 +170,7 @@ const MAX_ADDRESS = 300
 /** The sender chose the address. It is shown as it is only if it is the reader's, the board's, or of a sent message. */
 function recipientOf(to: string, { problem }: Reading, fence: Fence): string {
   const isExpected = problem === undefined || problem === 'unknown_sender' || problem === 'withheld'
-  return isExpected && isFitting(Address, to) ? to : fence.line(to.slice(0, MAX_ADDRESS))
+  return isExpected && isFitting(Address, to) ? to : fence.line(to.slice(0, excerptEnd(to, 0, MAX_ADDRESS)))
 }
 
 /** A reference of an envelope. Null if it is not an id, which only a hostile service would pass on. */

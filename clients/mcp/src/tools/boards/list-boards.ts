@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { fitting, fittingPage } from '../../output/fitting.ts'
 import { viewBoard } from '../../reading/view-board.ts'
 import { BoardView, DEFAULT_LIMIT, FenceNonce, Limit, NextCursor, PageCursor } from '../../schemas.ts'
 import { defineTool } from '../tool.ts'
@@ -13,8 +14,16 @@ export const listBoards = defineTool({
   input: { limit: Limit, cursor: PageCursor },
   output: { boards: Type.Array(BoardView), fence: FenceNonce, next_cursor: NextCursor },
   async run(mailbox, { limit = DEFAULT_LIMIT, cursor }, { fence, signal }) {
-    const page = await mailbox.client.boards({ pageSize: limit, after: cursor, signal }).page()
-    const boards = page.items.map((board) => viewBoard(mailbox, board, fence))
-    return { boards, fence: fence.nonce, next_cursor: page.next === '' ? null : page.next }
+    const { views, next_cursor } = await fittingPage(
+      limit,
+      (pageSize) => mailbox.client.boards({ pageSize, after: cursor, signal }).page(),
+      (boards) =>
+        fitting(
+          mailbox,
+          BoardView,
+          boards.map((board) => viewBoard(mailbox, board, fence)),
+        ),
+    )
+    return { boards: views, fence: fence.nonce, next_cursor }
   },
 })

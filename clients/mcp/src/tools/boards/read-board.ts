@@ -1,4 +1,6 @@
 import { Type } from '@sinclair/typebox'
+import type { Message } from '@svc/contracts/resources.ts'
+import type { Page } from '@svc/sdk/http/listing.ts'
 import { viewPage } from '../../reading/view.ts'
 import { viewBoard } from '../../reading/view-board.ts'
 import { Board, BoardView, DEFAULT_LIMIT, Id, Limit, MessagePage, PageCursor } from '../../schemas.ts'
@@ -16,8 +18,9 @@ export const readBoard = defineTool({
   async run(mailbox, { board_id, thread_id, limit = DEFAULT_LIMIT, cursor }, { fence, signal }) {
     const { client } = mailbox
     const board = await client.board(board_id, { signal })
-    const page = await client.feed(board_id, { threadId: thread_id, pageSize: limit, after: cursor, signal }).page()
-    const shown = await viewPage(mailbox, page, { fence, boardId: board_id, limit }, signal)
+    const read = (pageSize: number): Promise<Page<Message>> =>
+      client.feed(board_id, { threadId: thread_id, pageSize, after: cursor, signal }).page()
+    const shown = await viewPage(mailbox, read, { fence, boardId: board_id, limit }, signal)
     return { board: viewBoard(mailbox, board, fence), ...shown }
   },
 })

@@ -1,3 +1,5 @@
+import type { Message } from '@svc/contracts/resources.ts'
+import type { Page } from '@svc/sdk/http/listing.ts'
 import { viewPage } from '../../reading/view.ts'
 import { DEFAULT_LIMIT, Limit, MessagePage, PageCursor } from '../../schemas.ts'
 import { defineTool } from '../tool.ts'
@@ -12,7 +14,8 @@ export const listRequests = defineTool({
   input: { limit: Limit, cursor: PageCursor },
   output: MessagePage,
   async run(mailbox, { limit = DEFAULT_LIMIT, cursor }, { fence, signal }) {
-    const page = await mailbox.client.inbox({ lane: 'requests', pageSize: limit, after: cursor, signal }).page()
-    return viewPage(mailbox, page, { fence, limit }, signal)
+    const read = (pageSize: number): Promise<Page<Message>> =>
+      mailbox.client.inbox({ lane: 'requests', pageSize, after: cursor, signal }).page()
+    return viewPage(mailbox, read, { fence, limit }, signal)
   },
 })

@@ -1,7 +1,8 @@
 import type { Message } from '@svc/contracts/resources.ts'
 import type { Page } from '@svc/sdk/http/listing.ts'
+import type { Mailbox } from '../../mailbox.ts'
 import { ToolError } from '../../output/tool-error.ts'
-import { viewMessages } from '../../reading/view.ts'
+import { viewPage } from '../../reading/view.ts'
 import { DEFAULT_LIMIT, Limit, MessagePage, PageCursor } from '../../schemas.ts'
 import { defineTool } from '../tool.ts'
 
@@ -21,22 +22,30 @@ export const checkInbox = defineTool({
   },
   output: MessagePage,
   async run(mailbox, { limit = DEFAULT_LIMIT, cursor }, { fence, signal }) {
-    let place: Place | undefined = placeOf(cursor)
-    const messages = []
-    while (place !== undefined && messages.length < limit) {
-      const { lane, after }: Place = place
-      const pageSize: number = limit - messages.length
-      const page: Page<Message> = await mailbox.client.inbox({ lane, unacked: true, after, pageSize, signal }).page()
-      messages.push(...(await viewMessages(mailbox, page.items, { fence, limit }, signal)))
-      place = nextPlace(lane, page.next)
-    }
-    return {
-      messages,
-      fence: fence.nonce,
-      next_cursor: place === undefined ? null : `${place.lane}:${place.after ?? ''}`,
-    }
+    const start = placeOf(cursor)
+    const read = (pageSize: number): Promise<Page<Message>> => readLanes(mailbox, start, pageSize, signal)
+    return viewPage(mailbox, read, { fence, limit }, signal)
   },
 })
+
+/** A page that continues in the next lane when a lane ends. */
+async function readLanes(
+  { client }: Mailbox,
+  start: Place,
+  pageSize: number,
+  signal: AbortSignal,
+): Promise<Page<Message>> {
+  const items: Message[] = []
+  let place: Place | undefined = start
+  while (place !== undefined && items.length < pageSize) {
+    const { lane, after }: Place = place
+    const options = { lane, unacked: true, after, pageSize: pageSize - items.length, signal }
+    const page: Page<Message> = await client.inbox(options).page()
+    items.push(...page.items)
+    place = nextPlace(lane, page.next)
+  }
+  return { items, next: place === undefined ? '' : `${place.lane}:${place.after ?? ''}` }
+}
 
 interface Place {
   readonly lane: Lane

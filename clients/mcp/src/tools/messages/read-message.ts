@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { viewMessage } from '../../reading/view.ts'
+import { excerptBytes, viewMessage } from '../../reading/view.ts'
 import { FenceNonce, Id, MessageView, Name } from '../../schemas.ts'
 import { defineTool } from '../tool.ts'
 
@@ -20,7 +20,7 @@ export const readMessage = defineTool({
     // Learns the key of the expected sender, for a message that names its sender by id. The reader checks whether the message was signed with it.
     if (sender !== undefined) mailbox.senders.use(await mailbox.senders.ofName(sender, signal))
     const message = await mailbox.client.message(message_id, { signal })
-    const excerpt = { offset, characters: mailbox.resultCharacters }
+    const excerpt = { offset, characters: excerptBytes(mailbox, 1) }
     const view = await viewMessage(mailbox, message, { fence, ...excerpt }, signal)
     mailbox.told.markRead([message_id])
     return { message: view, fence: fence.nonce }

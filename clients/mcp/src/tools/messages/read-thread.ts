@@ -1,3 +1,5 @@
+import type { Message } from '@svc/contracts/resources.ts'
+import type { Page } from '@svc/sdk/http/listing.ts'
 import { viewPage } from '../../reading/view.ts'
 import { DEFAULT_LIMIT, Id, Limit, MessageId, MessagePage, PageCursor } from '../../schemas.ts'
 import { defineTool } from '../tool.ts'
@@ -15,10 +17,12 @@ export const readThread = defineTool({
     const { client } = mailbox
     const { envelope, lane } = await client.message(message_id, { signal })
     const threadId = envelope.thread_id ?? envelope.id
-    const options = { threadId, pageSize: limit, after: cursor, signal }
     const boardId = lane === 'board' ? envelope.to.slice('board:'.length) : undefined
-    const listing = boardId === undefined ? client.export(options) : client.feed(boardId, options)
-    const shown = await viewPage(mailbox, await listing.page(), { fence, boardId, limit }, signal)
+    const read = (pageSize: number): Promise<Page<Message>> => {
+      const options = { threadId, pageSize, after: cursor, signal }
+      return (boardId === undefined ? client.export(options) : client.feed(boardId, options)).page()
+    }
+    const shown = await viewPage(mailbox, read, { fence, boardId, limit }, signal)
     return { thread_id: threadId, ...shown }
   },
 })

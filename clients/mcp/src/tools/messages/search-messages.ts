@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { isCode } from '@svc/sdk/errors.ts'
-import { viewMessages } from '../../reading/view.ts'
+import { viewFitting } from '../../reading/view.ts'
 import { DEFAULT_LIMIT, Limit, MessagePage, PageCursor } from '../../schemas.ts'
 import { defineTool } from '../tool.ts'
 
@@ -32,7 +32,9 @@ export const searchMessages = defineTool({
         if (!isCode(error, 'not_found')) throw error
       }
     }
-    const messages = await viewMessages(mailbox, found, { fence, limit }, signal)
-    return { messages, fence: fence.nonce, next_cursor: next ?? null, complete }
+    const messages = await viewFitting(mailbox, found, { fence, limit }, signal)
+    // The search continues after the last message that is shown.
+    const last = messages.length < found.length ? messages.at(-1)?.message_id : next
+    return { messages, fence: fence.nonce, next_cursor: last ?? null, complete }
   },
 })

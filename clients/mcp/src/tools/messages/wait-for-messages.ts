@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import type { Event } from '@svc/contracts/resources.ts'
 import type { Mailbox } from '../../mailbox.ts'
-import { viewMessages } from '../../reading/view.ts'
+import { viewFitting, viewMessages } from '../../reading/view.ts'
 import { DEFAULT_LIMIT, FenceNonce, Id, Limit, MessageView, orNull } from '../../schemas.ts'
 import { waitForEvents, waitForReply } from '../../watch/wait.ts'
 import { defineTool } from '../tool.ts'
@@ -47,13 +47,16 @@ export const waitForMessages = defineTool({
     const wanted = ({ kind, message }: Event): boolean => kind === message.lane && !message.acked
     const arrivals = await waitForEvents(mailbox, { after: start, limit, seconds, wanted }, call)
     const arrived = arrivals.events.map(({ message }) => message)
-    const messages = await viewMessages(mailbox, arrived, { fence, limit }, signal)
-    if (!signal.aborted && after === undefined) delivered.set(mailbox, arrivals.cursor)
+    const messages = await viewFitting(mailbox, arrived, { fence, limit }, signal)
+    // The next call begins with the messages that did not fit into this result.
+    const isCut = messages.length < arrived.length
+    const cursor = (isCut ? arrivals.events[messages.length - 1]?.cursor : undefined) ?? arrivals.cursor
+    if (!signal.aborted && after === undefined) delivered.set(mailbox, cursor)
     mailbox.unread.forget()
     return {
       messages,
       fence: fence.nonce,
-      cursor: arrivals.cursor,
+      cursor,
       reachable: arrivals.reachable,
       expired: arrivals.lost,
     }
