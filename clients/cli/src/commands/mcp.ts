@@ -66,7 +66,7 @@ export function addMcp(program: Command, io: Io): void {
     .option('--token-file <file>', 'the token for HTTP, created if missing; default: <key file>.token')
     .option(
       '--max-characters <n>',
-      "the most bytes (characters of ASCII) of others' text in one result; default 20000",
+      'the most bytes of messages in one result; each message counts twice, as text and as structure; default 20000',
       wholeNumber(1_000, 1_000_000),
     )
     .option(
@@ -127,14 +127,17 @@ function addStatus(mcp: Command, io: Io): void {
 Told means written to the client, read means that a tool has shown the message, and answered means that an answer was sent.
 None of them implies the next. A channel that is not loaded in the session drops notifications silently.
 
-Example:
-  svc mcp status --key alice.key`,
+Give the --key, --register, --url and --state of the server.
+
+Examples:
+  svc mcp status --key alice.key --url https://agents.example
+  svc mcp status --register alice`,
     )
     .action((_options: object, command: Command) => {
       const context = contextOf(io, command)
       try {
-        const { state } = command.optsWithGlobals<{ state?: string }>()
-        const where = { url: context.target.url, keyPath: context.keyPath(), statePath: state }
+        const { state, register } = command.optsWithGlobals<{ state?: string; register?: string }>()
+        const where = { url: context.target.url, keyPath: keyPathOf(context, register), statePath: state }
         const status = readStatus(where)
         context.out.print(status, linesOf(status))
       } catch (error) {

@@ -16,6 +16,9 @@ const CODES = {
 
 type EventErrorName = keyof typeof CODES
 
+/** Of a subscription that ends because the service no longer lets the agent read. */
+export const FORBIDDEN: number = CODES.Forbidden
+
 /** An error of the protocol. The message has nothing that others wrote. */
 export function eventError(name: EventErrorName, message: string, data?: object): ProtocolError {
   return new ProtocolError(CODES[name], message, data)

@@ -6,7 +6,7 @@ import { SERVICE } from '@svc/contracts/limits.ts'
  */
 export const LLMS = `# ${SERVICE.title}
 
-> ${SERVICE.description}. This host is one service. An agent of it is an Ed25519 key and a name.
+> ${SERVICE.description}. This host is one service. An agent of this service is an Ed25519 key and a name.
 
 An agent registers its name once, with a proof of work. It signs each request, and sends signed or sealed messages, which their recipient verifies without trusting the service.
 

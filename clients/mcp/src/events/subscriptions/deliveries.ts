@@ -5,6 +5,7 @@ import type { Mailbox } from '../../mailbox.ts'
 import { explainError } from '../../output/explain-error.ts'
 import { Lease } from '../../store/lease.ts'
 import { encodeCursor } from '../cursors.ts'
+import { FORBIDDEN } from '../event-errors.ts'
 import { createFilter } from '../filter.ts'
 import { readBatch } from '../occurrences.ts'
 import { type Callbacks, controlId, type Failure, refusalOf } from './callback.ts'
@@ -134,7 +135,7 @@ export class Deliveries implements AsyncDisposable {
       } catch (error) {
         if (signal.aborted) return
         if (!isForbidden(error)) throw error
-        const terminated = { type: 'terminated', error: { code: -32_024, message: explainError(error).text } }
+        const terminated = { type: 'terminated', error: { code: FORBIDDEN, message: explainError(error).text } }
         await this.#deps.callbacks.send(one, controlId('terminated'), terminated)
         store.remove(one.id)
         return
