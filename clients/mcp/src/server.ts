@@ -13,7 +13,7 @@ import { askedCodec } from './send/asker.ts'
 import { TOOLS } from './tools/all.ts'
 
 interface Extras {
-  /** Of a client with a token. */
+  /** The subscriptions of the client's token. Undefined if it cannot have any. */
   readonly subscriptions?: Subscriptions | undefined
   readonly hasChannel?: boolean
 }

@@ -154,7 +154,7 @@ async function admit(
       type,
       verified: String(verified),
       characters: String(body === undefined ? 0 : textOf(body).length),
-      // A name that nobody here has used can spell an instruction.
+      // The sender chose its name, and a name can spell an instruction. So it is shown only if this agent has used it before.
       ...(known === undefined ? {} : { sender: known.isUsed ? known.name : known.agentId }),
     }
     await assertFits(META_CHECK, meta)

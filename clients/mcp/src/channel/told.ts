@@ -5,7 +5,7 @@ import { writeDurably } from '@svc/sdk/store/durable-file.ts'
 import { CursorFile } from '../store/cursor.ts'
 import { createFile, makeFolder, readIfThere, removeOldest } from '../store/files.ts'
 
-/** What became of a message that a channel has told of. None of the times implies the next. */
+/** What became of a message that a channel has told of. A message that was told may never be read, and one that was read may never be answered. */
 interface ToldMessage {
   readonly id: string
   /** When the notification was written to the client, which confirms nothing. */

@@ -16,7 +16,7 @@ const CODES = {
 
 type EventErrorName = keyof typeof CODES
 
-/** Of a subscription that ends because the service no longer lets the agent read. */
+/** The code in a `terminated` body: the service no longer lets this agent read. */
 export const FORBIDDEN: number = CODES.Forbidden
 
 /** An error of the protocol. The message has nothing that others wrote. */

@@ -33,7 +33,7 @@ export async function readWanted(mailbox: Mailbox, given: unknown): Promise<Want
 /** Tells the events that a subscription wants. */
 export type Filter = (event: Event, signal: AbortSignal) => Promise<boolean>
 
-/** @throws ProtocolError InvalidParams if nobody has the name of the sender. */
+/** @throws ProtocolError InvalidParams if no agent has the name given as `sender`. */
 export async function createFilter(mailbox: Mailbox, wanted: Wanted, signal: AbortSignal): Promise<Filter> {
   const { lanes = [], board, thread, type } = wanted
   const sender = wanted.sender === undefined ? undefined : await idOf(mailbox, wanted.sender, signal)

@@ -44,7 +44,7 @@ const NEXT_POLL_MS = 5_000
 
 /**
  * Serves the extension `io.modelcontextprotocol/events`, which is for protocol versions from 2026-07-28 on.
- * @param subscriptions of the client's principal. Undefined over stdio, where a client has none.
+ * @param subscriptions those of the client's token. Undefined if this client cannot have any: over stdio, and with `--read-only`.
  */
 export function serveEvents(face: McpServer, mailbox: Mailbox, subscriptions: Subscriptions | undefined): void {
   const { server } = face

@@ -47,7 +47,7 @@ interface List {
   readonly limit: number
 }
 
-/** What a result says about a message, without its text, has about this many bytes: half as text and half as structure. */
+/** About how many bytes of a result describe one message, besides its text: half of them as text, half as structure. */
 const ABOUT_BYTES = 1_300
 const LEAST_BYTES = 200
 

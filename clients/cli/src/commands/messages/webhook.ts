@@ -63,7 +63,7 @@ Examples:
     })
 }
 
-/** @param made the secret, if nobody else has it. */
+/** @param made the secret, if this command has made it. It is shown only here. */
 function show({ out }: Context, state: WebhookState, made: { readonly secret?: string } = {}): void {
   const { url, pending, failed } = state
   out.print({ ...state, ...made }, columns({ url, pending, failed, ...made }), made.secret ?? url)

@@ -17,7 +17,7 @@ export interface CallbackRules {
   readonly times?: Times
 }
 
-/** As the extension names failures. They say nothing of what the receiver sent. */
+/** The names that the extension has for failures. They contain nothing that the receiver sent. */
 export type Failure = 'connection_refused' | 'timeout' | 'tls_error' | 'http_4xx' | 'http_5xx' | 'challenge_failed'
 
 type Answer = { readonly status: number; readonly body: string } | { readonly failure: Failure }

@@ -38,7 +38,7 @@ export class Deliveries implements AsyncDisposable {
   readonly #lease: Lease
   readonly #stopped = new AbortController()
   readonly #workers = new Map<string, Promise<void>>()
-  /** What each subscription has last looked at. */
+  /** When each subscription last read the log, and the version of the watcher at that time. */
   readonly #looked = new Map<string, { version: number; atMs: number; refreshedAtMs: number }>()
   readonly #running: Promise<void>
   #watch: Disposable | undefined

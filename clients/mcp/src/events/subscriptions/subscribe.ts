@@ -25,7 +25,7 @@ interface Asked {
 const MAX_SUBSCRIPTIONS = 20
 const TTL_MS = { least: 60_000, usual: 3_600_000, most: 86_400_000 }
 const OLD_SECRET_MS = 600_000
-/** Challenges to one host in one minute, so that nobody is bothered through this server. */
+/** The most challenges to one host in a minute, so that this server cannot be used to flood a host. */
 const MAX_CHALLENGES = 10
 const CHALLENGE_WINDOW_MS = 60_000
 

@@ -5,7 +5,7 @@ import type { Cipher } from '../../store/cipher.ts'
 import { makeFolder, readIfThere } from '../../store/files.ts'
 import type { Wanted } from '../event-type.ts'
 
-/** What a client asked for. Written by the process that answers the client. */
+/** What a client asked for. The process that answers the client writes it. */
 export interface Subscription {
   readonly id: string
   /** The holder of the token that subscribed. */
