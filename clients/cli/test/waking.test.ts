@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { formatKey, keyFromSeed } from '@svc/sdk/keys.ts'
 import { got } from '@svc/test/support/client/answers.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
@@ -15,7 +16,7 @@ import { startHarness } from '@svc/test/support/system/harness.ts'
 import { ONE_OF_EACH } from '@svc/test/support/system/system.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { blocksOf, sectionOf } from './page.ts'
-import { startScene } from './scene.ts'
+import { idOf, startScene } from './scene.ts'
 
 const MAIN = await findSvc()
 const PAGE = readFileSync(new URL('../../../docs/guides/waking.md', import.meta.url), 'utf8')
@@ -33,6 +34,7 @@ let scene: Scene
 const running = new Set<ChildProcess>()
 
 beforeEach(async () => {
+  printed = ''
   scene = await startScene('alice', 'bob')
   await scene.as('bob', 'contacts accept alice')
   // The recipes call `svc`, and the hosts by their names.
@@ -63,6 +65,9 @@ function recorder(name: string): () => string {
   return () => (existsSync(log) ? readFileSync(log, 'utf8') : '')
 }
 
+/** What the recipes of this test printed. A failure shows it. */
+let printed = ''
+
 /** Runs a recipe as the page has it, but for the full names of the agents. */
 function start(recipe: string, env: NodeJS.ProcessEnv = {}): ChildProcess {
   const script = recipe.replaceAll('alice', scene.name('alice'))
@@ -70,7 +75,7 @@ function start(recipe: string, env: NodeJS.ProcessEnv = {}): ChildProcess {
   const child = spawn('sh', ['-c', script], {
     cwd: folder,
     detached: true,
-    stdio: 'ignore',
+    stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       ...ENVIRONMENT,
       PATH: `${folder}:${process.env.PATH}`,
@@ -78,21 +83,25 @@ function start(recipe: string, env: NodeJS.ProcessEnv = {}): ChildProcess {
       ...env,
     },
   })
+  for (const output of [child.stdout, child.stderr]) {
+    output.on('data', (chunk: Buffer) => {
+      printed += chunk.toString('utf8')
+    })
+  }
   running.add(child)
   return child
 }
 
-/** Sends until somebody was woken, because a listener without a place begins with what arrives after its start. */
+/**
+ * Sends until somebody was woken, because a listener without a place begins with what arrives after its start. A slow machine
+ * starts it late, so there is time between the messages.
+ */
 async function wake(isWoken: () => boolean): Promise<void> {
-  let sent = 0
-  await eventually(
-    async () => {
-      if (!isWoken() && sent < 20) await scene.as('alice', 'send bob', { rest: [`${INJECTION} ${sent}`, '--seal'] })
-      sent += 1
-      return isWoken()
-    },
-    { timeoutMs: 60_000, what: 'the host' },
-  )
+  for (let sent = 0; sent < 30 && !isWoken(); sent += 1) {
+    await idOf(scene.as('alice', 'send bob --json', { rest: [`${INJECTION} ${sent}`, '--seal'] }))
+    for (let looks = 0; looks < 30 && !isWoken(); looks += 1) await sleep(100)
+  }
+  if (!isWoken()) throw new Error(`nobody was woken; the recipe printed: ${printed}`)
 }
 
 async function unread(): Promise<number> {
