@@ -21,6 +21,10 @@ export interface AgentStore {
   readonly read: Records<ReadMark>
   /** Small settings of the views, such as `notifications`. */
   readonly preferences: Records<unknown>
+  /** What was read of the agent's history (state/mail/archive.ts), so that it is searched and shown without reading it again. */
+  readonly history: Records<unknown>
+  /** Texts of sealed messages, for the search (state/mail/texts.ts). */
+  readonly texts: Records<KeptTexts>
   /** What the SDK keeps, such as the keys of names. */
   readonly client: Store
 }
@@ -68,6 +72,9 @@ interface PinnedKey {
   readonly pinnedAtMs: number
 }
 
+/** Pairs of a message id and its text. */
+export type KeptTexts = readonly (readonly [string, string])[]
+
 interface ReadMark {
   /** Cursor of the last event that the owner has seen. */
   readonly cursor: number
@@ -89,6 +96,8 @@ const KINDS = [
   'pins',
   'read',
   'preferences',
+  'history',
+  'texts',
   'client',
 ] as const satisfies (keyof AgentStore)[]
 
@@ -101,6 +110,8 @@ export function createAgentStore(agentId: string, unlocked: () => OpenVault): Ag
     pins: createRecords(scopeOf(agentId, 'pins'), unlocked),
     read: createRecords(scopeOf(agentId, 'read'), unlocked),
     preferences: createRecords(scopeOf(agentId, 'preferences'), unlocked),
+    history: createRecords(scopeOf(agentId, 'history'), unlocked),
+    texts: createRecords(scopeOf(agentId, 'texts'), unlocked),
     client: asStore(createRecords(scopeOf(agentId, 'client'), unlocked)),
   }
 }

@@ -7,11 +7,14 @@ import type { KeptAgent } from '../../vault/keyring.ts'
 import type { Vault } from '../../vault/vault.ts'
 import { Boards } from '../boards/boards.ts'
 import { inPassing } from '../failures.ts'
+import { Archive } from '../mail/archive.ts'
+import { ConversationList } from '../mail/conversation-list.ts'
 import { Drafts } from '../mail/drafts.ts'
+import { History } from '../mail/history.ts'
 import { Ignored } from '../mail/ignored.ts'
-import { Mailbox } from '../mail/mailbox.ts'
 import { Opener } from '../mail/opening.ts'
 import { Outbox } from '../mail/outbox.ts'
+import { Texts } from '../mail/texts.ts'
 import { Unread } from '../mail/unread.ts'
 import { BudgetState } from './budget.ts'
 import { Contacts } from './contacts.ts'
@@ -30,7 +33,10 @@ export class Workspace {
   readonly contacts: Contacts
   readonly budget: BudgetState
   readonly settings: SettingsState
-  readonly mailbox: Mailbox
+  readonly archive: Archive
+  readonly history: History
+  readonly texts: Texts
+  readonly conversations: ConversationList
   readonly unread: Unread
   readonly ignored: Ignored
   readonly opener: Opener
@@ -62,11 +68,14 @@ export class Workspace {
     this.contacts = new Contacts(context, this.people)
     this.budget = new BudgetState(context)
     this.settings = new SettingsState(context)
-    this.mailbox = new Mailbox(context)
+    this.archive = new Archive(context)
     this.unread = new Unread(context)
+    this.history = new History(context, this)
     this.ignored = new Ignored(context)
     this.outbox = new Outbox(context, this.contacts)
     this.opener = new Opener(context, this.people, this.outbox)
+    this.texts = new Texts(context, this)
+    this.conversations = new ConversationList(this)
     this.drafts = new Drafts(context)
     this.boards = new Boards(context)
   }
@@ -121,29 +130,31 @@ export class Workspace {
   }
 
   async #start(): Promise<void> {
-    const { people, outbox, drafts, boards, ignored, mailbox, contacts, budget } = this
+    const { people, outbox, drafts, boards, ignored, history, contacts, budget } = this
     await Promise.all([people, outbox, drafts, boards, ignored].map((part) => part.load()))
-    const latest = await mailbox.findEnd()
-    await this.unread.load(latest)
+    const latest = await history.open()
+    await Promise.all([this.unread.load(latest), this.texts.load()])
     this.#live.value = new Live({
       client: this.context.client,
       agentId: this.agentId,
       after: latest,
       onEvent: (event) => this.#arrive(event),
-      onCursor: (cursor) => mailbox.reach(cursor),
+      onCursor: (cursor) => history.reach(cursor),
     })
-    await Promise.all([mailbox.loadOlder(), contacts.refresh(), budget.refresh()])
-    inPassing(this.#meetMany())
+    await Promise.all([history.readNewest(), contacts.refresh(), budget.refresh()])
+    inPassing(this.#readOn())
   }
 
-  /** Names decide which requests are hidden, and whether a recipient is a contact. */
-  async #meetMany(): Promise<void> {
+  /** What nobody waits for. */
+  async #readOn(): Promise<void> {
+    // Names decide which requests are hidden, and whether a recipient is a contact.
     for (const id of this.contacts.states.value.keys()) await this.people.meet(id)
-    for (const { message } of this.mailbox.requests.value) await this.people.meet(message.envelope.from)
+    await this.history.readAll()
+    await this.texts.openAll()
   }
 
   #arrive(event: Event): void {
-    this.mailbox.add([event])
+    this.archive.add([event], (from) => this.people.isOwn(from))
     inPassing(this.people.meet(event.message.envelope.from))
     if (event.kind === 'board') this.boards.noteSubscription(event.message.envelope.to.slice('board:'.length))
     for (const listener of this.#listeners) listener(event)
