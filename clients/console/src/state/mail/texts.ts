@@ -28,6 +28,7 @@ export class Texts {
   readonly #lower = new Map<string, string>()
   readonly #waiting = signal(0)
   #chunks = 0
+  #running: Promise<void> | undefined
   /** Sealed messages that were not opened yet, so that the search does not find them. */
   readonly waiting: ReadonlySignal<number> = this.#waiting
 
@@ -63,8 +64,15 @@ export class Texts {
     return lower
   }
 
-  /** Opens what is sealed and was not opened yet. */
-  async openAll(): Promise<void> {
+  /** Opens what is sealed and was not opened yet. A call during another call waits for that one. */
+  openAll(): Promise<void> {
+    this.#running ??= this.#openAll().finally(() => {
+      this.#running = undefined
+    })
+    return this.#running
+  }
+
+  async #openAll(): Promise<void> {
     let fresh: (readonly [string, string])[] = []
     const waiting = this.#archive.entries.value.filter((entry) => this.#isUnread(entry))
     this.#waiting.value = waiting.length

@@ -20,6 +20,9 @@ const PATHS = {
   back: 'M14 6l-6 6 6 6',
   close: 'M6 6l12 12M18 6 6 18',
   key: 'M8 15a4 4 0 1 1 0-8 4 4 0 0 1 0 8zM12 11h9v4M17 11v3',
+  keyboard: 'M3 7h18v10H3zM7 10h.01M11 10h.01M15 10h.01M8 14h8',
+  more: 'M6 12h.01M12 12h.01M18 12h.01',
+  reply: 'M9 6 4 11l5 5M4 11h10a6 6 0 0 1 6 6v1',
   swap: 'M7 4 3 8l4 4M3 8h14M17 12l4 4-4 4M21 16H7',
 } as const
 

@@ -1,5 +1,6 @@
 import type { Message } from '@svc/contracts/resources.ts'
 import type { JSX } from 'preact'
+import { labelOf } from '../../../state/agent/people.ts'
 import { attempt } from '../../../state/failures.ts'
 import { notify } from '../../../state/notices.ts'
 import { goTo } from '../../../state/route.ts'
@@ -9,19 +10,22 @@ import { useWorkspace } from '../../workspace-context.ts'
 
 const { requests } = strings
 
-/** Decides about the first message of a stranger. */
-export function RequestBar({ message }: { message: Message }): JSX.Element {
-  const { contacts, mailbox, ignored, budget } = useWorkspace()
-  const { id, from } = message.envelope
+/** Decides about messages of a stranger. They are of one sender. */
+export function RequestBar({ requests: waiting }: { requests: readonly Message[] }): JSX.Element | null {
+  const { contacts, archive, ignored, budget, people } = useWorkspace()
+  const [first] = waiting
+  if (first === undefined) return null
+  const { id, from } = first.envelope
+  const ids = waiting.map(({ envelope }) => envelope.id)
   return (
     <div class="request">
-      <p>{requests.question}</p>
+      <p>{requests.question(labelOf(people, from))}</p>
       <div class="actions">
         <BusyButton
           class="primary"
           onPress={async () => {
             await contacts.set(from, 'accepted')
-            await mailbox.reread(id)
+            for (const messageId of ids) await archive.reread(messageId)
             notify(requests.accepted)
             goTo('inbox', id)
             await attempt(() => budget.refresh())
@@ -29,9 +33,6 @@ export function RequestBar({ message }: { message: Message }): JSX.Element {
         >
           {requests.accept}
         </BusyButton>
-        <span class="hint">{requests.acceptHint}</span>
-      </div>
-      <div class="actions">
         <BusyButton
           onPress={async () => {
             await contacts.set(from, 'blocked')
@@ -43,7 +44,7 @@ export function RequestBar({ message }: { message: Message }): JSX.Element {
         </BusyButton>
         <BusyButton
           onPress={async () => {
-            await ignored.ignore(id)
+            for (const messageId of ids) await ignored.ignore(messageId)
             notify(requests.ignored)
             goTo('requests')
           }}
@@ -51,6 +52,7 @@ export function RequestBar({ message }: { message: Message }): JSX.Element {
           {requests.ignore}
         </BusyButton>
       </div>
+      <p class="hint">{requests.acceptHint}</p>
     </div>
   )
 }
