@@ -11,6 +11,10 @@ export interface Filter {
 
 export const NO_FILTER: Filter = { text: '', unreadOnly: false, unackedOnly: false }
 
+export function isFiltering({ text, unreadOnly, unackedOnly }: Filter): boolean {
+  return text.trim() !== '' || unreadOnly || unackedOnly
+}
+
 /** A conversation in a list, and the message of it that was searched for. */
 export interface Row {
   readonly conversation: Conversation
