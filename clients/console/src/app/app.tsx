@@ -8,6 +8,8 @@ import { Notices } from '../views/parts/notices.tsx'
 import { AddAgent } from '../views/start/add-agent.tsx'
 import { Opening } from '../views/start/opening.tsx'
 import { Registration } from '../views/start/registration.tsx'
+import { Revoked } from '../views/start/revoked.tsx'
+import { StorageTrouble } from '../views/start/storage-trouble.tsx'
 import { Unlock } from '../views/start/unlock.tsx'
 import { WorkspaceContext } from '../views/workspace-context.ts'
 import { Shell } from './shell.tsx'
@@ -35,6 +37,7 @@ export function App(): JSX.Element {
       ) : (
         <main class="start">
           <p class="brand">{strings.product}</p>
+          <StorageTrouble />
           <Start />
         </main>
       )}
@@ -48,7 +51,7 @@ function Start(): JSX.Element {
   if (missing.length > 0) return <Insecure />
   const state = vault.state.value
   if (state === 'opening') return <p role="status">{strings.loading}</p>
-  if (state === 'failed') return <NoStorage />
+  if (state === 'failed') return vault.trouble.value === undefined ? <NoStorage /> : <></>
   if (state === 'locked') return <Unlock />
   if (state === 'none' || vault.agents.value.length === 0) return <AddAgent isFirst />
   const shown = workspace.value
@@ -57,6 +60,7 @@ function Start(): JSX.Element {
   if (shown.state.value === 'unregistered') {
     return <Registration key={shown.agentId} workspace={shown} />
   }
+  if (shown.state.value === 'revoked') return <Revoked key={shown.agentId} workspace={shown} />
   return <Opening workspace={shown} />
 }
 

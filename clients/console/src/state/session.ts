@@ -3,7 +3,7 @@ import { computed, effect, signal } from '@preact/signals'
 import { Vault } from '../vault/vault.ts'
 import { deriveInWorker } from '../work/work.ts'
 import { Workspace } from './agent/workspace.ts'
-import { dismissAll } from './notices.ts'
+import { dismiss } from './notices.ts'
 import { goTo } from './route.ts'
 
 /** Each tab remembers its own agent, so that two windows can show two agents. An agent id is not secret. */
@@ -14,6 +14,9 @@ const shownId = signal<string | undefined>(sessionStorage.getItem(SHOWN) ?? unde
 const workspaces = signal<ReadonlyMap<string, Workspace>>(new Map())
 /** Whether the person asked for the page that adds an agent. */
 export const isAdding = signal(false)
+
+/** Agents whose owner was reminded to save the key, and chose to do it later. */
+export const remindedOf = signal<ReadonlySet<string>>(new Set())
 
 /** The registration that the person asked for together with a new key. */
 export interface Wish {
@@ -45,8 +48,9 @@ export function followVault(): void {
     const [state, agents] = [vault.state.value, vault.agents.value]
     const shown = agents.find(({ agentId }) => agentId === shownId.value) ?? agents[0]
     const open = workspaces.peek()
-    if (state === 'locked') dismissAll()
+    if (state === 'locked') dismiss()
     if (state !== 'unlocked') {
+      remindedOf.value = new Set()
       for (const one of open.values()) one.close()
       if (open.size > 0) workspaces.value = new Map()
       return

@@ -6,7 +6,7 @@ import { Live } from '../../live/live.ts'
 import type { KeptAgent } from '../../vault/keyring.ts'
 import type { Vault } from '../../vault/vault.ts'
 import { Boards } from '../boards/boards.ts'
-import { inPassing } from '../failures.ts'
+import { inBackground, inPassing } from '../failures.ts'
 import { Archive } from '../mail/archive.ts'
 import { ConversationList } from '../mail/conversation-list.ts'
 import { Drafts } from '../mail/drafts.ts'
@@ -20,10 +20,14 @@ import { BudgetState } from './budget.ts'
 import { Contacts } from './contacts.ts'
 import type { AgentContext } from './context.ts'
 import { People } from './people.ts'
+import { restoreKept, watchRevocation } from './revocation.ts'
 import { SettingsState } from './settings.ts'
 
-/** `unregistered`: the service does not know the key yet. `failed`: the service could not be asked. */
-type WorkspaceState = 'opening' | 'unregistered' | 'ready' | 'failed'
+/**
+ * `unregistered`: the service does not know the key yet. `failed`: the service could not be asked. `revoked`: the agent can never
+ * sign again.
+ */
+type WorkspaceState = 'opening' | 'unregistered' | 'ready' | 'failed' | 'revoked'
 
 /** Everything that the console knows about one unlocked agent. */
 export class Workspace {
@@ -50,6 +54,7 @@ export class Workspace {
   readonly #state = signal<WorkspaceState>('opening')
   readonly #failure = signal<unknown>(undefined)
   readonly #live = signal<Live | undefined>(undefined)
+  #isLoaded = false
   readonly #listeners = new Set<(event: Event) => void>()
   readonly state: ReadonlySignal<WorkspaceState> = this.#state
   readonly failure: ReadonlySignal<unknown> = this.#failure
@@ -61,7 +66,8 @@ export class Workspace {
     this.#name.value = name
     const key = vault.keyOf(agentId)
     const store = vault.storeOf(agentId)
-    const client = new AgentClient({ url: location.origin, key, store: store.client })
+    const watched = watchRevocation(() => this.noteRevoked())
+    const client = new AgentClient({ url: location.origin, key, store: store.client, fetch: watched })
     const context = { client, key, store, name: this.#name, authority: this.#authority, ended: this.#end.signal }
     this.context = context
     this.people = new People(context)
@@ -95,7 +101,7 @@ export class Workspace {
     if (name !== undefined && name !== this.#name.value) await this.#rename(name)
     try {
       await this.#start()
-      this.#state.value = 'ready'
+      this.#become('ready')
     } catch (error) {
       this.#fail(error, 'failed')
     }
@@ -113,15 +119,39 @@ export class Workspace {
     return () => this.#listeners.delete(listener)
   }
 
+  /** The service refuses every further call of this agent, for ever. */
+  noteRevoked(): void {
+    if (this.#state.value === 'revoked') return
+    this.#state.value = 'revoked'
+    this.#endLive()
+    inBackground(this.#showKept())
+  }
+
   close(): void {
     this.#end.abort()
+    this.#endLive()
+  }
+
+  #endLive(): void {
     this.#live.value?.[Symbol.dispose]()
     this.#live.value = undefined
   }
 
   #fail(error: unknown, state: WorkspaceState): void {
     this.#failure.value = error
-    this.#state.value = state
+    this.#become(state)
+  }
+
+  /** A revoked agent stays revoked, whatever a call that was on its way says. */
+  #become(state: WorkspaceState): void {
+    if (this.#state.value !== 'revoked') this.#state.value = state
+  }
+
+  /** Shows what this browser keeps, as far as it was not read already. What is loaded may be newer than what is kept. */
+  async #showKept(): Promise<void> {
+    const { people, drafts, outbox } = this
+    if (!this.#isLoaded) await Promise.all([people, drafts, outbox].map((part) => part.load()))
+    await restoreKept(this)
   }
 
   async #rename(name: string): Promise<void> {
@@ -132,6 +162,7 @@ export class Workspace {
   async #start(): Promise<void> {
     const { people, outbox, drafts, boards, ignored, history, contacts, budget } = this
     await Promise.all([people, outbox, drafts, boards, ignored].map((part) => part.load()))
+    this.#isLoaded = true
     const latest = await history.open()
     await Promise.all([this.unread.load(latest), this.texts.load()])
     this.#live.value = new Live({
@@ -157,6 +188,7 @@ export class Workspace {
     this.archive.add([event], (from) => this.people.isOwn(from))
     inPassing(this.people.meet(event.message.envelope.from))
     if (event.kind === 'board') this.boards.noteSubscription(event.message.envelope.to.slice('board:'.length))
+    inPassing(this.texts.openAll())
     for (const listener of this.#listeners) listener(event)
   }
 }

@@ -44,12 +44,16 @@ export function ReceivingBox(): JSX.Element {
       )}
       <Switch
         label={texts.notifications}
-        hint={texts.notificationsHint}
+        hint={`${texts.notificationsHint} ${texts.onlyHereAgent}`}
         isOn={wantsNotifications.value}
         onChange={async (wanted) => {
           if (!(await setNotifications(wanted))) notify(texts.notificationsRefused, 'failed')
         }}
       />
+      <div class="setting">
+        <p class="field-label">{texts.unread}</p>
+        <p class="hint">{texts.unreadHint}</p>
+      </div>
     </section>
   )
 }
