@@ -10,7 +10,7 @@ import { inBackground, inPassing } from '../failures.ts'
 import { Archive } from '../mail/archive.ts'
 import { ConversationList } from '../mail/conversation-list.ts'
 import { Drafts } from '../mail/drafts.ts'
-import { History } from '../mail/history.ts'
+import { History, isUnreachable } from '../mail/history.ts'
 import { Ignored } from '../mail/ignored.ts'
 import { Opener } from '../mail/opening.ts'
 import { Outbox } from '../mail/outbox.ts'
@@ -28,6 +28,9 @@ import { SettingsState } from './settings.ts'
  * sign again.
  */
 type WorkspaceState = 'opening' | 'unregistered' | 'ready' | 'failed' | 'revoked'
+
+/** The record of the preferences that has the service's authority. */
+const AUTHORITY = 'authority'
 
 /** Everything that the console knows about one unlocked agent. */
 export class Workspace {
@@ -92,10 +95,13 @@ export class Workspace {
     if (isNew) return
     try {
       await this.settings.refresh()
-      this.#authority.value = await this.context.client.authority({ signal: this.#end.signal })
+      await this.#learnAuthority()
     } catch (error) {
-      this.#fail(error, isCode(error, 'signer_unknown') ? 'unregistered' : 'failed')
-      return
+      // An agent that was open here before is shown as this browser keeps it.
+      if (!isUnreachable(error) || !(await this.#recallAuthority())) {
+        this.#fail(error, isCode(error, 'signer_unknown') ? 'unregistered' : 'failed')
+        return
+      }
     }
     const name = this.settings.identity.value?.agent.name
     if (name !== undefined && name !== this.#name.value) await this.#rename(name)
@@ -154,6 +160,18 @@ export class Workspace {
     await restoreKept(this)
   }
 
+  async #learnAuthority(): Promise<void> {
+    const authority = await this.context.client.authority({ signal: this.#end.signal })
+    this.#authority.value = authority
+    await this.context.store.preferences.put(AUTHORITY, authority)
+  }
+
+  /** @returns whether it is known from an earlier session. */
+  async #recallAuthority(): Promise<boolean> {
+    this.#authority.value = (await this.context.store.preferences.get(AUTHORITY)) as string | undefined
+    return this.#authority.value !== undefined && this.#name.value !== undefined
+  }
+
   async #rename(name: string): Promise<void> {
     this.#name.value = name
     await this.#vault.setAgentName(this.agentId, name)
@@ -172,7 +190,11 @@ export class Workspace {
       onEvent: (event) => this.#arrive(event),
       onCursor: (cursor) => history.reach(cursor),
     })
-    await Promise.all([history.readNewest(), contacts.refresh(), budget.refresh()])
+    try {
+      await Promise.all([history.readNewest(), contacts.refresh(), budget.refresh()])
+    } catch (error) {
+      if (!isUnreachable(error)) throw error
+    }
     inPassing(this.#readOn())
   }
 
@@ -182,6 +204,10 @@ export class Workspace {
     for (const id of this.contacts.states.value.keys()) await this.people.meet(id)
     await this.history.readAll()
     await this.texts.openAll()
+    // The service could not be reached when the agent was opened.
+    if (this.settings.identity.value === undefined) {
+      await Promise.all([this.settings.refresh(), this.contacts.refresh(), this.budget.refresh()])
+    }
   }
 
   #arrive(event: Event): void {

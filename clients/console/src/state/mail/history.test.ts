@@ -10,7 +10,7 @@ import { isUnread, Unread } from './unread.ts'
 
 const ME = 'me@here'
 const FOR_EVER = 1e10
-const people = { isOwn: (from: string) => from === ME } as People
+const people = { isOwn: (from: string) => from === ME } as unknown as People
 
 function messageOf(id: string, from = 'bob@here', to = ME): Message {
   const envelope = { id, from, to, type: 'event' } as Message['envelope']
