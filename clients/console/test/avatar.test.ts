@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { shapeOf } from '@svc/console/views/parts/shape.ts'
 import { describe, expect, test } from 'vitest'
-import { shapeOf } from './shape.ts'
 
 const keys = Array.from({ length: 5000 }, (_, i) => createHash('sha256').update(`key ${i}`).digest('hex'))
 const [first = ''] = keys
 const shapes = keys.map(shapeOf)
-const styles = readFileSync(new URL('../../styles/base.css', import.meta.url), 'utf8')
+const styles = readFileSync(new URL('../src/styles/base.css', import.meta.url), 'utf8')
 
 test('a key has one picture, whenever it is drawn', () => {
   expect(shapeOf(first)).toEqual({
