@@ -43,8 +43,9 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const child of running) {
     if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) {
+      const ended = once(child, 'close') // of its children too, which write into the folder until then
       process.kill(-child.pid, 'SIGTERM')
-      await once(child, 'exit')
+      await ended
     }
   }
   running.clear()
