@@ -3,6 +3,8 @@ import { signal } from '@preact/signals'
 
 const PAGES = ['inbox', 'requests', 'drafts', 'write', 'boards', 'contacts', 'settings'] as const
 export type Page = (typeof PAGES)[number]
+/** The pages that list conversations. */
+export type MailLane = 'inbox' | 'requests'
 
 interface Route {
   readonly page: Page

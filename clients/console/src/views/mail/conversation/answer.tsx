@@ -5,11 +5,10 @@ import { excerptOf } from '../../../state/mail/excerpt.ts'
 import { recipientOf } from '../../../state/mail/submit.ts'
 import { textOf } from '../../../state/mail/texts.ts'
 import { linksOf } from '../../../state/mail/turn-links.ts'
-import { goTo } from '../../../state/route.ts'
+import { goTo, type MailLane } from '../../../state/route.ts'
 import { strings } from '../../../strings.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { useWorkspace } from '../../workspace-context.ts'
-import type { MailLane } from '../list/mail-page.tsx'
 import { Composer } from '../write/composer.tsx'
 
 const { write } = strings
@@ -43,7 +42,8 @@ export function Answer({ conversation, repliedTo, onForget, lane }: Properties):
     <>
       {chosen !== undefined && (
         <p class="answering">
-          {write.answering} <bdi>{opened?.kind === 'open' ? excerptOf(textOf(opened.body)) : strings.mail.sealedPreview}</bdi>
+          {write.answering}{' '}
+          <bdi>{opened?.kind === 'open' ? excerptOf(textOf(opened.body)) : strings.mail.sealedPreview}</bdi>
           <button type="button" class="quiet square" aria-label={write.notAnswering} onClick={onForget}>
             <Icon name="close" />
           </button>

@@ -4,12 +4,11 @@ import { useEffect, useState } from 'preact/hooks'
 import { attempt, explain, inPassing } from '../../../state/failures.ts'
 import { type Conversation, peerOf } from '../../../state/mail/conversations.ts'
 import { refreshConversation } from '../../../state/mail/refresh.ts'
-import { goTo } from '../../../state/route.ts'
+import { goTo, type MailLane } from '../../../state/route.ts'
 import { strings } from '../../../strings.ts'
 import { Empty } from '../../parts/empty.tsx'
 import { useShortcut } from '../../parts/use-shortcut.ts'
 import { useWorkspace } from '../../workspace-context.ts'
-import type { MailLane } from '../list/mail-page.tsx'
 import { Answer } from './answer.tsx'
 import { ConversationHead } from './conversation-head.tsx'
 import { RequestBar } from './request-bar.tsx'
@@ -76,6 +75,7 @@ function OpenConversation({ conversation, id, lane }: Properties): JSX.Element {
       document.removeEventListener('visibilitychange', onShown)
     }
   }, [conversation.key])
+  useShortcut('r', strings.shortcuts.reply, focusComposer)
   useShortcut('e', strings.shortcuts.acknowledge, () => {
     const open = entries.filter(({ message }) => !message.acked && !isOwn(message.envelope.from))
     void attempt(async () => {
@@ -91,13 +91,22 @@ function OpenConversation({ conversation, id, lane }: Properties): JSX.Element {
         target={id}
         onReply={(messageId) => {
           setRepliedTo(messageId)
-          document.querySelector<HTMLElement>('.conversation .composer textarea')?.focus()
+          focusComposer()
         }}
       />
       <div class="conversation-foot">
         {requests.length > 0 && <RequestBar requests={requests.map(({ message }) => message)} />}
-        <Answer conversation={conversation} repliedTo={repliedTo} onForget={() => setRepliedTo(undefined)} lane={lane} />
+        <Answer
+          conversation={conversation}
+          repliedTo={repliedTo}
+          onForget={() => setRepliedTo(undefined)}
+          lane={lane}
+        />
       </div>
     </div>
   )
+}
+
+function focusComposer(): void {
+  document.querySelector<HTMLElement>('.conversation .composer textarea')?.focus()
 }

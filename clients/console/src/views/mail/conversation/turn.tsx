@@ -106,7 +106,8 @@ function LinkLine({ link: { kind, answers, answeredBy } }: { link: TurnLink }): 
     <p class={`turn-link ${kind}`}>
       {kind !== 'reply' && <span class={`badge ${kind === 'error' ? 'bad' : 'plain'}`}>{turns.kinds[kind]}</span>}
       {kind === 'request' && <span class="hint">{answeredBy === undefined ? turns.unanswered : turns.answered}</span>}
-      {kind !== 'request' && (answers === undefined ? <span class="hint">{turns.answersGone}</span> : <Quote id={answers} />)}
+      {kind !== 'request' &&
+        (answers === undefined ? <span class="hint">{turns.answersGone}</span> : <Quote id={answers} />)}
     </p>
   )
 }

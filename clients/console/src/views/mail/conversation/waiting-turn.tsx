@@ -33,7 +33,11 @@ export function WaitingTurn({ pending }: { pending: Pending }): JSX.Element {
         <header class="turn-head">
           <span class="name">{strings.mail.you}</span>
           <span class="turn-state waits" role="status">
-            {pending.isRefused ? turns.refused : pending.isSending ? turns.sending : turns.waitsSince(clockOf(pending.sinceMs))}
+            {pending.isRefused
+              ? turns.refused
+              : pending.isSending
+                ? turns.sending
+                : turns.waitsSince(clockOf(pending.sinceMs))}
           </span>
         </header>
         {/* biome-ignore lint/a11y/useSemanticElements: a group that is no form field */}

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { filterConversations, isFiltering, NO_FILTER, type Row } from '../../../state/mail/search.ts'
-import { goTo, route } from '../../../state/route.ts'
+import { goTo, type MailLane, route } from '../../../state/route.ts'
 import { strings } from '../../../strings.ts'
 import { Empty } from '../../parts/empty.tsx'
 import { useShortcut } from '../../parts/use-shortcut.ts'
@@ -14,8 +14,6 @@ import { ListFoot } from './list-foot.tsx'
 import { NoConversations } from './no-conversations.tsx'
 
 const { mail, shortcuts } = strings
-
-export type MailLane = 'inbox' | 'requests'
 
 export function InboxPage(): JSX.Element {
   return <MailPage lane="inbox" />
@@ -72,7 +70,9 @@ function MailPage({ lane }: { lane: MailLane }): JSX.Element {
             disabled={conversations.unread.value[lane] === 0}
             onClick={() =>
               unread.markRead(
-                listed.flatMap(({ entries }) => entries.flatMap(({ cursor }) => (cursor === undefined ? [] : [cursor]))),
+                listed.flatMap(({ entries }) =>
+                  entries.flatMap(({ cursor }) => (cursor === undefined ? [] : [cursor])),
+                ),
               )
             }
           >

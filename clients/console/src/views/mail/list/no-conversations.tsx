@@ -1,10 +1,9 @@
 import type { JSX } from 'preact'
-import { goTo } from '../../../state/route.ts'
+import { goTo, type MailLane } from '../../../state/route.ts'
 import { strings } from '../../../strings.ts'
 import { Copyable } from '../../parts/copy.tsx'
 import { Empty } from '../../parts/empty.tsx'
 import { useWorkspace } from '../../workspace-context.ts'
-import type { MailLane } from './mail-page.tsx'
 
 const { mail } = strings
 

@@ -45,7 +45,16 @@ interface Properties {
 
 /** Writes a message or a post. Its text is kept as a draft until it is sent. */
 export function Composer(properties: Properties): JSX.Element {
-  const { draft: given, fields = {}, conversation, answer, isReply = false, subscribers, onDone, onDiscard } = properties
+  const {
+    draft: given,
+    fields = {},
+    conversation,
+    answer,
+    isReply = false,
+    subscribers,
+    onDone,
+    onDiscard,
+  } = properties
   const workspace = useWorkspace()
   const { drafts, budget, context } = workspace
   const [draft, setDraft] = useState<Draft>(
@@ -113,7 +122,8 @@ export function Composer(properties: Properties): JSX.Element {
   }
 
   const textProblem = !isChecked ? undefined : draft.text === '' ? write.noText : jsonProblem
-  const isRecipientProblem = problem !== undefined && asksRecipient && (recipient === undefined || isUnknown(problem, recipient))
+  const isRecipientProblem =
+    problem !== undefined && asksRecipient && (recipient === undefined || isUnknown(problem, recipient))
   const acceptSwitch = answers === 'offered' && (
     <Switch
       label={write.acceptReplies(recipient?.kind === 'agent' ? recipient.name : '')}
@@ -194,11 +204,21 @@ export function Composer(properties: Properties): JSX.Element {
               </button>
             )
           ) : (
-            <button type="button" class="quiet" onClick={() => sending.abort(new DOMException('cancelled', 'AbortError'))}>
+            <button
+              type="button"
+              class="quiet"
+              onClick={() => sending.abort(new DOMException('cancelled', 'AbortError'))}
+            >
               {strings.cancel}
             </button>
           )}
-          <button type="submit" class="primary" aria-busy={sending !== undefined} aria-describedby={form} title="Ctrl+Enter">
+          <button
+            type="submit"
+            class="primary"
+            aria-busy={sending !== undefined}
+            aria-describedby={form}
+            title="Ctrl+Enter"
+          >
             {sending !== undefined ? write.sending : isPost ? write.post : write.send}
           </button>
         </div>
