@@ -168,6 +168,20 @@ describe('the state of the service, by what happens when', () => {
       ],
     ],
     [
+      'a hidden page in an outage, which asks seldom',
+      [
+        [0, becomes('is down')],
+        [0, calls],
+        [2_000, ({ scene }) => Object.assign(scene, { isVisible: false })],
+        [2_000, ({ health }) => health.look()],
+        [2_000, becomes('works')],
+      ],
+      [
+        [31_000, 'failing'],
+        [32_100, 'ok'],
+      ],
+    ],
+    [
       'a hidden page does not ask, and asks when it is shown',
       [
         [0, ({ scene }) => Object.assign(scene, { isVisible: false })],

@@ -13,7 +13,7 @@ interface HealthOptions {
   /** Aborted when the agent is closed. */
   readonly ended: AbortSignal
   readonly nowMs?: () => number
-  /** Nobody looks at a hidden page, so it does not ask by itself. */
+  /** Nobody looks at a hidden page, so it asks only whether an outage is over, and seldom. */
   readonly isVisible?: () => boolean
 }
 
@@ -23,6 +23,7 @@ const SLOW_MS = 2_500
 const CONFIRM_MS = 1_000
 const PROBE_LIMIT_MS = 2_000
 const PROBE_EVERY_MS = 3_000
+const PROBE_HIDDEN_EVERY_MS = 30_000
 /** The stream shows a life sign every 15 s, but an old stream can outlive the rest of the service. */
 const IDLE_MS = 15_000
 /** A proxy answers so if it cannot reach the service, and the service if it cannot work. */
@@ -92,12 +93,14 @@ export class Health {
     return this.#checking
   }
 
+  /** The browser has no network any more. */
   loseNetwork(): void {
     this.#isOnline.value = false
     this.#fail(this.#nowMs())
     this.#schedule()
   }
 
+  /** The browser has a network again. */
   findNetwork(): void {
     this.#isOnline.value = true
     if (this.#state.value === 'failing') void this.check()
@@ -163,7 +166,7 @@ export class Health {
 
   #schedule(): void {
     clearTimeout(this.#timer)
-    if (this.#options.ended.aborted || !this.#isVisible()) return
+    if (this.#options.ended.aborted || (this.#state.value === 'ok' && !this.#isVisible())) return
     this.#timer = setTimeout(() => this.#tick(), this.#delayMs())
   }
 
@@ -175,7 +178,7 @@ export class Health {
   }
 
   #delayMs(): number {
-    if (this.#state.value === 'failing') return PROBE_EVERY_MS
+    if (this.#state.value === 'failing') return this.#isVisible() ? PROBE_EVERY_MS : PROBE_HIDDEN_EVERY_MS
     if (this.#suspectMs !== undefined) return CONFIRM_MS
     return Math.max(CONFIRM_MS, this.#answeredMs + IDLE_MS - this.#nowMs())
   }

@@ -56,6 +56,12 @@ export interface PendingEnvelope {
   /** The content, which a sealed envelope does not show. */
   readonly body: unknown
   readonly composedAtMs: number
+  /** Whether the recipient must be accepted as a contact first. */
+  readonly acceptReplies?: boolean | undefined
+  /** Whether a try may have reached the service. */
+  readonly isTried?: boolean | undefined
+  /** Why the service refused it, for people. Then it is not sent by itself. */
+  readonly refusal?: string | undefined
 }
 
 export interface SentPlaintext {
