@@ -121,15 +121,17 @@ export const strings = {
     hints: {
       live: 'Messages appear as they arrive.',
       polling: 'Both streams of this agent are in use elsewhere. The console asks for messages every few seconds.',
-      reconnecting: 'Reading what arrived meanwhile.',
+      catchingUp: 'Reading what arrived meanwhile.',
+      reconnecting: 'The connection for new messages has ended. The console connects again by itself.',
       offline: 'The service cannot be reached. The console tries again by itself.',
       noNetwork: 'This device has no network.',
       stopped: 'The service does not let this agent read any more.',
     },
   },
   health: {
-    down: (since: string): string => `The service does not answer since ${since}. Nothing can be sent or received.`,
-    noNetwork: (since: string): string => `This device has no network since ${since}. Nothing can be sent or received.`,
+    down: (since: string): string => `The service has not answered since ${since}. Nothing can be sent or received.`,
+    noNetwork: (since: string): string =>
+      `This device has had no network since ${since}. Nothing can be sent or received.`,
     safe: 'Your drafts and the messages that wait are kept in this browser. They are safe, and what waits is sent by itself when the service is back.',
     notLoaded: 'This page could not be loaded yet. It is tried again by itself.',
     outdated: 'There is a new version of the console, so this page cannot be loaded any more. Your drafts are kept.',
@@ -447,9 +449,8 @@ export const strings = {
     hiddenHint:
       'Those that were hidden in this browser, as far as it knows: the service does not list them. A post that was hidden elsewhere can be restored by its id.',
     hiddenNone: 'No post was hidden in this browser.',
-    hiddenGone: 'It has expired.',
     hiddenUnknown: 'It could not be read.',
-    restoreOf: (name: string): string => `Restore the post by ${name}`,
+    restoreOf: (name: string): string => `Restore: post by ${name}`,
     restoreById: 'Restore a post by its id',
     noPost: 'There is no such post on this board.',
     noPostId: 'Give the id of the post.',

@@ -7,6 +7,7 @@ import type { KeptAgent } from '../../vault/keyring.ts'
 import type { Vault } from '../../vault/vault.ts'
 import { Boards } from '../boards/boards.ts'
 import { inBackground, inPassing } from '../failures.ts'
+import { Health } from '../health.ts'
 import { Archive } from '../mail/archive.ts'
 import { ConversationList } from '../mail/conversation-list.ts'
 import { Drafts } from '../mail/drafts.ts'
@@ -36,6 +37,7 @@ const AUTHORITY = 'authority'
 export class Workspace {
   readonly agentId: string
   readonly context: AgentContext
+  readonly health: Health
   readonly people: People
   readonly contacts: Contacts
   readonly budget: BudgetState
@@ -70,8 +72,20 @@ export class Workspace {
     const key = vault.keyOf(agentId)
     const store = vault.storeOf(agentId)
     const watched = watchRevocation(() => this.noteRevoked())
-    const client = new AgentClient({ url: location.origin, key, store: store.client, fetch: watched })
-    const context = { client, key, store, name: this.#name, authority: this.#authority, ended: this.#end.signal }
+    const ended = this.#end.signal
+    // One cheap request, without retries.
+    const asking = new AgentClient({ url: location.origin, key, fetch: watched, retry: { attempts: 1 } })
+    const probe = (signal: AbortSignal): Promise<unknown> =>
+      asking.events({ after: Number.MAX_SAFE_INTEGER, pageSize: 1, signal }).page()
+    this.health = new Health({ probe, ended })
+    this.health.followBrowser()
+    const client = new AgentClient({
+      url: location.origin,
+      key,
+      store: store.client,
+      fetch: this.health.watch(watched),
+    })
+    const context = { client, key, store, name: this.#name, authority: this.#authority, ended }
     this.context = context
     this.people = new People(context)
     this.contacts = new Contacts(context, this.people)
@@ -81,7 +95,10 @@ export class Workspace {
     this.unread = new Unread(context)
     this.history = new History(context, this)
     this.ignored = new Ignored(context)
-    this.outbox = new Outbox(context, this.contacts)
+    this.outbox = new Outbox(context, this.contacts, {
+      health: this.health,
+      onAccepted: (message) => this.archive.addMessages([message]),
+    })
     this.opener = new Opener(context, this.people, this.outbox)
     this.texts = new Texts(context, this)
     this.conversations = new ConversationList(this)
