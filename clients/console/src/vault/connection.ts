@@ -15,6 +15,7 @@ const NAME = 'svc-console'
 const VERSION = 1
 const HEADER = 'header'
 const RECORDS = 'records'
+const MAX_TRIES = 5
 
 /** Reasons that a person can do something about. */
 const CODES: Readonly<Record<string, VaultErrorCode>> = {
@@ -54,12 +55,7 @@ export function createConnection(onLost: () => void): Connection {
 }
 
 async function open(onLost: () => void): Promise<IDBDatabase> {
-  const opening = indexedDB.open(NAME, VERSION)
-  opening.onupgradeneeded = () => {
-    opening.result.createObjectStore(HEADER)
-    opening.result.createObjectStore(RECORDS)
-  }
-  const database = await answerOf(opening)
+  const database = await openPatiently()
   database.onclose = onLost
   // A newer console in another tab changes the form of the database. It must not wait for this one.
   database.onversionchange = () => {
@@ -67,6 +63,26 @@ async function open(onLost: () => void): Promise<IDBDatabase> {
     onLost()
   }
   return database
+}
+
+/** A browser that is deleting the database aborts the first tries to open it. */
+async function openPatiently(): Promise<IDBDatabase> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await openOnce()
+    } catch (error) {
+      if (!isAborted(error) || tries === MAX_TRIES) throw error
+    }
+  }
+}
+
+function openOnce(): Promise<IDBDatabase> {
+  const opening = indexedDB.open(NAME, VERSION)
+  opening.onupgradeneeded = () => {
+    opening.result.createObjectStore(HEADER)
+    opening.result.createObjectStore(RECORDS)
+  }
+  return answerOf(opening)
 }
 
 async function inTransaction<T>(
@@ -96,6 +112,10 @@ function abort(transaction: IDBTransaction): void {
   try {
     transaction.abort()
   } catch {}
+}
+
+function isAborted(error: unknown): boolean {
+  return error instanceof VaultError && error.cause instanceof DOMException && error.cause.name === 'AbortError'
 }
 
 function isClosed(error: unknown): boolean {
