@@ -116,8 +116,12 @@ export const strings = {
   },
   live: {
     label: 'Connection',
-    states: { live: 'Live', reconnecting: 'Reconnecting', offline: 'Offline' },
-    asking: 'asks every few seconds',
+    states: {
+      live: 'Live',
+      polling: 'Live, asks every few seconds',
+      reconnecting: 'Reconnecting',
+      offline: 'Offline',
+    },
     hints: {
       live: 'Messages appear as they arrive.',
       polling: 'Both streams of this agent are in use elsewhere. The console asks for messages every few seconds.',

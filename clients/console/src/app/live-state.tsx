@@ -8,7 +8,7 @@ const { live: words } = strings
 /** Shows whether new messages arrive: live, not at the moment, or not at all. */
 export function LiveState(): JSX.Element {
   const { health, live } = useWorkspace()
-  const { state, hint, isPolling } = connectionOf({
+  const { state, word, hint } = connectionOf({
     health: health.state.value,
     isOnline: health.isOnline.value,
     stream: live.value?.state.value,
@@ -16,8 +16,7 @@ export function LiveState(): JSX.Element {
   return (
     <p class={`live ${state}`} role="status" aria-label={words.label} title={words.hints[hint]}>
       <span class="dot" aria-hidden="true" />
-      {words.states[state]}
-      {isPolling && `, ${words.asking}`}
+      {words.states[word]}
     </p>
   )
 }

@@ -16,5 +16,9 @@ test.each([
   // The browser says that it has no network, and the service answers nevertheless.
   ['ok', false, 'live', 'live', 'live'],
 ] as const)('requests %s, network %s, stream %s: %s (%s)', (health, isOnline, stream, state, hint) => {
-  expect(connectionOf({ health, isOnline, stream })).toEqual({ state, hint, isPolling: hint === 'polling' })
+  expect(connectionOf({ health, isOnline, stream })).toEqual({
+    state,
+    word: stream === 'polling' && state === 'live' ? 'polling' : state,
+    hint,
+  })
 })
