@@ -77,10 +77,7 @@ const CASES: Case[] = [
   },
   {
     why: 'a thread of more than two, whose root has expired',
-    entries: [
-      entryOf('b', { at: 2, thread: 'gone' }),
-      entryOf('c', { at: 3, from: 'carol@here', thread: 'gone' }),
-    ],
+    entries: [entryOf('b', { at: 2, thread: 'gone' }), entryOf('c', { at: 3, from: 'carol@here', thread: 'gone' })],
     groups: [['thread:gone', ['b', 'c']]],
   },
   {

@@ -70,10 +70,7 @@ export function peerOf({ from, to }: Envelope, { isOwn }: Pick<Rules, 'isOwn'>):
 }
 
 /** The newest message of the other side that this agent may still answer, for `reply_to`. */
-export function answeredBy(
-  { entries }: Conversation,
-  { isOwn }: Pick<Rules, 'isOwn'>,
-): Entry['message'] | undefined {
+export function answeredBy({ entries }: Conversation, { isOwn }: Pick<Rules, 'isOwn'>): Entry['message'] | undefined {
   return entries.findLast(({ message }) => !isOwn(message.envelope.from))?.message
 }
 

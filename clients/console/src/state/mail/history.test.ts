@@ -28,7 +28,11 @@ class FakeService {
 
   arrive(id: string, kind: Event['kind'] = 'inbox'): void {
     const to = kind === 'board' ? 'board:b' : ME
-    this.events.push({ cursor: this.events.length + 1, kind, message: { ...messageOf(id, 'bob@here', to), lane: kind } })
+    this.events.push({
+      cursor: this.events.length + 1,
+      kind,
+      message: { ...messageOf(id, 'bob@here', to), lane: kind },
+    })
   }
 
   readonly client = {

@@ -38,7 +38,8 @@ export function filterConversations(
     if (filter.unackedOnly && !conversation.entries.some(isUnacked)) return []
     if (wanted === '') return { conversation, found: undefined }
     const found = conversation.entries.findLast((entry) => isFound(entry, wanted, sources))
-    const isPeer = found === undefined && namesOf(conversation.peer, sources.people).some((name) => name.includes(wanted))
+    const isPeer =
+      found === undefined && namesOf(conversation.peer, sources.people).some((name) => name.includes(wanted))
     return found === undefined && !isPeer ? [] : { conversation, found }
   })
 }
