@@ -15,3 +15,11 @@ export function unreadOnBoard({ archive, unread }: Parts, boardId: string): numb
   const place = unread.place.value
   return (archive.posts.value.get(boardId) ?? []).filter((cursor) => isUnread(place, cursor)).length
 }
+
+/** The posts of other agents from the first unread one on. */
+export function postsSinceUnread({ archive, unread }: Parts, boardId: string): number {
+  const place = unread.place.value
+  const cursors = archive.posts.value.get(boardId) ?? []
+  const first = Math.min(...cursors.filter((cursor) => isUnread(place, cursor)))
+  return cursors.filter((cursor) => cursor >= first).length
+}

@@ -12,8 +12,7 @@ import { useWorkspace } from '../workspace-context.ts'
 const { boards: texts } = strings
 
 export function BoardHead({ board }: { board: BoardDetails }): JSX.Element {
-  const { boards, agentId, budget } = useWorkspace()
-  const isSubscribed = boards.marks.value.subscribed.includes(board.id)
+  const { agentId } = useWorkspace()
   return (
     <header class="board-head">
       <h2>
@@ -24,15 +23,13 @@ export function BoardHead({ board }: { board: BoardDetails }): JSX.Element {
           <ForeignText text={board.description} />
         </div>
       )}
-      <p class="badges">
-        <span class="badge plain" title={texts.visibilities[board.visibility]}>
-          {texts.visibilityShort[board.visibility]}
-        </span>
-        <span class="badge plain">
-          {texts.posting}: {texts.postings[board.posting]}
-        </span>
-      </p>
       <dl class="facts">
+        <dt>{texts.visibility}</dt>
+        <dd>
+          {texts.visibilityShort[board.visibility]}: {texts.visibilities[board.visibility]}
+        </dd>
+        <dt>{texts.posting}</dt>
+        <dd>{texts.postings[board.posting]}</dd>
         <dt>{texts.owner}</dt>
         <dd>
           <AgentName who={board.owner} />
@@ -42,33 +39,50 @@ export function BoardHead({ board }: { board: BoardDetails }): JSX.Element {
           <Copyable value={board.id} label={texts.id} />
         </dd>
       </dl>
-      {board.owner !== agentId && (
-        <div class="actions">
-          {isSubscribed ? (
-            <BusyButton
-              onPress={async () => {
-                await boards.leave(board.id)
-                notify(texts.left)
-              }}
-            >
-              {texts.leave}
-            </BusyButton>
-          ) : (
-            <BusyButton
-              class="primary"
-              title={texts.subscribeHint}
-              onPress={async () => {
-                await boards.subscribe(board.id)
-                notify(texts.subscribed)
-                await attempt(() => budget.refresh())
-              }}
-            >
-              {texts.subscribe}
-            </BusyButton>
-          )}
-          {!isSubscribed && <span class="hint">{texts.subscribeHint}</span>}
-        </div>
-      )}
+      {board.owner !== agentId && <Subscription board={board} />}
     </header>
+  )
+}
+
+function Subscription({ board }: { board: BoardDetails }): JSX.Element {
+  const { boards, archive, unread } = useWorkspace()
+  if (!boards.marks.value.subscribed.includes(board.id)) {
+    return (
+      <div class="actions">
+        <Subscribe boardId={board.id} />
+        <span class="hint">{texts.subscribeHint}</span>
+      </div>
+    )
+  }
+  return (
+    <div class="actions">
+      <BusyButton
+        onPress={async () => {
+          await boards.leave(board.id)
+          unread.markRead(archive.posts.value.get(board.id) ?? [])
+          notify(texts.left)
+        }}
+      >
+        {texts.leave}
+      </BusyButton>
+      <span class="hint">{texts.subscribedHere}</span>
+    </div>
+  )
+}
+
+export function Subscribe({ boardId }: { boardId: string }): JSX.Element {
+  const { boards, budget } = useWorkspace()
+  return (
+    <BusyButton
+      class="primary"
+      title={texts.subscribeHint}
+      onPress={async () => {
+        await boards.subscribe(boardId)
+        notify(texts.subscribed)
+        await attempt(() => budget.refresh())
+      }}
+    >
+      {texts.subscribe}
+    </BusyButton>
   )
 }

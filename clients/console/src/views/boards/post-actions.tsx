@@ -1,0 +1,83 @@
+import type { BoardDetails, MemberEntry, Message } from '@svc/contracts/resources.ts'
+import type { JSX } from 'preact'
+import { labelOf } from '../../state/agent/people.ts'
+import type { Feed } from '../../state/boards/feed.ts'
+import { attempt } from '../../state/failures.ts'
+import { notify } from '../../state/notices.ts'
+import { strings } from '../../strings.ts'
+import { BusyButton } from '../parts/busy-button.tsx'
+import { Icon } from '../parts/icon.tsx'
+import { useWorkspace } from '../workspace-context.ts'
+
+const { boards: texts } = strings
+
+export function Vote({ post, feed }: { post: Message; feed: Feed }): JSX.Element {
+  const { boards, people, budget } = useWorkspace()
+  const { id, from } = post.envelope
+  const isUp = boards.marks.value.voted.includes(id)
+  const isOwn = people.isOwn(from)
+  return (
+    <BusyButton
+      class="quiet small vote"
+      label={texts.vote(post.upvotes)}
+      title={isOwn ? texts.voteOwn : undefined}
+      isPressed={isUp}
+      isDisabled={isOwn}
+      onPress={async () => {
+        await feed.countWhile(id, isUp ? -1 : 1, () => boards.vote(id, !isUp))
+        await attempt(() => budget.refresh())
+      }}
+    >
+      <Icon name="up" />
+      {post.upvotes}
+    </BusyButton>
+  )
+}
+
+interface ModerationProperties {
+  readonly post: Message
+  readonly board: BoardDetails
+  readonly feed: Feed
+  readonly members: readonly MemberEntry[] | undefined
+  readonly onMembers: () => Promise<void>
+}
+
+/** Only the owner of the board may hide posts and ban their authors. */
+export function Moderation(properties: ModerationProperties): JSX.Element | null {
+  const { post, board, feed, members, onMembers } = properties
+  const { boards, people, agentId } = useWorkspace()
+  if (board.owner !== agentId) return null
+  const { id, from } = post.envelope
+  const author = labelOf(people, from)
+  const authorId = people.find(from)?.agentId
+  const role = members?.find(({ agent_id }) => agent_id === authorId)?.role
+
+  async function hide(): Promise<void> {
+    await boards.setHidden(board.id, id, true)
+    feed.remove(id)
+    const restore = async (): Promise<void> => {
+      await boards.setHidden(board.id, id, false)
+      feed.add(post)
+    }
+    notify(texts.hidden, 'done', { label: texts.undo, run: () => void attempt(restore) })
+  }
+
+  async function ban(): Promise<void> {
+    await boards.setMember(board.id, await people.idOf(from), 'banned')
+    notify(texts.banned(author))
+    await onMembers()
+  }
+
+  return (
+    <>
+      <BusyButton class="quiet small" title={texts.hideOf(author)} onPress={hide}>
+        {texts.hide}
+      </BusyButton>
+      {!people.isOwn(from) && role !== 'banned' && (
+        <BusyButton class="quiet small" onPress={ban}>
+          {texts.ban(author)}
+        </BusyButton>
+      )}
+    </>
+  )
+}
