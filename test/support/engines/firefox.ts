@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type Browser, launch } from 'puppeteer-core'
 import { findTestRun } from './engines.ts'
 
-export type { BrowserContext, Page } from 'puppeteer-core'
+export type { BrowserContext, Locator, Page } from 'puppeteer-core'
 
 const LIMIT_MS = 90_000
 const INSTALLED = ['/usr/bin/firefox-esr', '/usr/bin/firefox', '/Applications/Firefox.app/Contents/MacOS/firefox']
