@@ -543,6 +543,7 @@ export const strings = {
     webhookReset: 'Setting it again cancels pending deliveries.',
     webhookDelete: 'Delete webhook',
     webhookDeleted: 'Webhook deleted.',
+    webhookNow: 'Now',
     webhookNone: 'No webhook is set.',
     webhookPending: (count: number): string => `${count.toLocaleString('en')} pending`,
     webhookFailed: (count: number): string => `${count.toLocaleString('en')} failed`,

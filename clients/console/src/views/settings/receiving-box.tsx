@@ -39,7 +39,9 @@ export function ReceivingBox(): JSX.Element {
             isOn={identity.discoverable}
             onChange={(discoverable) => void change({ discoverable })}
           />
-          <p class="hint">{texts.changeCost}</p>
+          <div class="setting note">
+            <p class="hint">{texts.changeCost}</p>
+          </div>
         </>
       )}
       <Switch

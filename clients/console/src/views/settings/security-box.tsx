@@ -26,7 +26,7 @@ export function SecurityBox(): JSX.Element {
         options={agents.idleTimes}
         onChange={(ms) => void attempt(() => vault.setIdleLimit(Number(ms)))}
       />
-      <div class="setting">
+      <div class="setting note">
         <p class="hint">{texts.onlyHere}</p>
       </div>
       <Row label={texts.passphrase} hint={texts.passphraseHint}>

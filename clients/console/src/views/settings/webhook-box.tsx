@@ -29,7 +29,11 @@ export function WebhookBox(): JSX.Element {
           {texts.refresh}
         </BusyButton>
       </header>
-      {webhook === null && <p>{texts.webhookNone}</p>}
+      {webhook === null && (
+        <Row label={texts.webhookNow}>
+          <p>{texts.webhookNone}</p>
+        </Row>
+      )}
       {webhook !== null && webhook !== undefined && (
         <>
           <dl class="facts">
