@@ -158,14 +158,16 @@ export const strings = {
     unreadOnly: 'Unread',
     unackedOnly: 'Not acknowledged',
     markAllRead: 'Mark all as read',
-    readAll: (count: number): string => `All ${things(count, 'message', 'messages')} read`,
-    reading: (count: number, older: number, sealed: number): string =>
+    allHere: (count: number): string => `All ${things(count, 'message is', 'messages are')} here`,
+    allSearched: (count: number): string => `Searched all ${things(count, 'message', 'messages')}`,
+    loading: (count: number, older: number, sealed: number): string =>
       [
-        things(count, 'message', 'messages'),
-        ...(older > 0 ? [`up to ${older.toLocaleString('en')} older being read`] : ['sent ones being read']),
-        ...(sealed > 0 ? [`${sealed.toLocaleString('en')} sealed being opened`] : []),
+        `${things(count, 'message', 'messages')} here`,
+        ...(older > 0 ? [`up to ${older.toLocaleString('en')} older ones are loading`] : []),
+        ...(older === 0 && sealed === 0 ? ['sent ones are loading'] : []),
+        ...(sealed > 0 ? [`${sealed.toLocaleString('en')} sealed ones are not opened yet`] : []),
       ].join(', '),
-    searched: (what: string): string => `Searched: ${what}`,
+    searchedSoFar: (what: string): string => `Searched so far: ${what}`,
     unread: 'unread',
     sealedPreview: 'Sealed message',
     emptyBody: 'This message is empty.',

@@ -20,10 +20,21 @@ interface Given {
   readonly thread?: string
   readonly cursor?: number
   readonly lane?: Message['lane']
+  readonly ts?: string
 }
 
-function entryOf(id: string, { from = 'bob@here', to = ME, at, thread, cursor, lane = 'inbox' }: Given): Entry {
-  const envelope = { id, from, to, type: 'event', ...(thread === undefined ? {} : { thread_id: thread }) } as Envelope
+function entryOf(
+  id: string,
+  { from = 'bob@here', to = ME, at, thread, cursor, lane = 'inbox', ts = '' }: Given,
+): Entry {
+  const envelope = {
+    id,
+    from,
+    to,
+    ts,
+    type: 'event',
+    ...(thread === undefined ? {} : { thread_id: thread }),
+  } as Envelope
   const message: Message = { envelope, lane, created_at: at, expires_at: 1e9, acked: false, upvotes: 0 }
   return { message, cursor, hasWaited: false }
 }
@@ -58,6 +69,14 @@ const CASES: Case[] = [
       entryOf('b', own(2)),
     ],
     groups: [['with:bob', ['a', 'b', 'c']]],
+  },
+  {
+    why: 'within a second, in the order of the times of the senders',
+    entries: [
+      entryOf('b', { ...own(1), ts: '2026-01-01T00:00:01.900Z' }),
+      entryOf('a', { at: 1, cursor: 9, ts: '2026-01-01T00:00:01.100Z' }),
+    ],
+    groups: [['with:bob', ['a', 'b']]],
   },
   {
     why: 'the newest conversation first',

@@ -74,8 +74,18 @@ export function answeredBy({ entries }: Conversation, { isOwn }: Pick<Rules, 'is
   return entries.findLast(({ message }) => !isOwn(message.envelope.from))?.message
 }
 
+/** The service gives whole seconds. Within a second, the times of the senders decide. */
+function byTime(a: Entry, b: Entry): number {
+  const seconds = a.message.created_at - b.message.created_at
+  return seconds || tsOf(a) - tsOf(b) || (a.cursor ?? 0) - (b.cursor ?? 0)
+}
+
+function tsOf({ message }: Entry): number {
+  return Date.parse(message.envelope.ts) || 0
+}
+
 function conversationOf({ key, root, entries, waiting }: Group, rules: Rules): Conversation {
-  entries.sort((a, b) => a.message.created_at - b.message.created_at || (a.cursor ?? 0) - (b.cursor ?? 0))
+  entries.sort(byTime)
   waiting.sort((a, b) => a.composedAtMs - b.composedAtMs)
   const requests = entries.filter(({ message }) => message.lane === 'requests' && !rules.isOwn(message.envelope.from))
   const unwanted = new Set(requests.filter((entry) => rules.isUnwanted(entry)))

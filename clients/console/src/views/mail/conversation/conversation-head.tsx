@@ -25,6 +25,8 @@ export function ConversationHead({ conversation, lane }: { conversation: Convers
   useEffect(() => heading.current?.focus({ preventScroll: true }), [key])
   return (
     <header class="conversation-head">
+      {/* Where the list is hidden, its heading is. */}
+      <h1 class="hidden-text only-narrow">{strings.pages[lane]}</h1>
       <div class="conversation-title">
         <button type="button" class="quiet square back" aria-label={mail.back} onClick={() => goTo(lane)}>
           <Icon name="back" />

@@ -107,6 +107,7 @@ function OpenConversation({ conversation, id, lane }: Properties): JSX.Element {
   )
 }
 
+/** It may have to be drawn first. */
 function focusComposer(): void {
-  document.querySelector<HTMLElement>('.conversation .composer textarea')?.focus()
+  requestAnimationFrame(() => document.querySelector<HTMLElement>('.conversation .composer textarea')?.focus())
 }

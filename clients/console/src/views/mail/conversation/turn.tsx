@@ -42,34 +42,34 @@ export function Turn({ entry, isOwn, link, onReply }: Properties): JSX.Element {
           {isOwn ? <span class="name">{mail.you}</span> : <AgentName who={from} />}
           <Time seconds={message.created_at} clock />
           <TurnState entry={entry} isOwn={isOwn} />
+          {/* biome-ignore lint/a11y/useSemanticElements: badges are no form */}
+          <div class="badges" role="group" aria-label={strings.badges.label}>
+            {!(isOwn && opened?.kind === 'open') && <TrustBadge opened={opened} />}
+            <SealBadge isSealed={'body_enc' in message.envelope} />
+          </div>
+          <div class="turn-actions">
+            {!isOwn && (
+              <button type="button" class="quiet small" onClick={onReply}>
+                {mail.reply}
+              </button>
+            )}
+            {!isOwn && !message.acked && (
+              <BusyButton class="quiet small" title={mail.acknowledgeHint} onPress={() => archive.acknowledge(id)}>
+                {mail.acknowledge}
+              </BusyButton>
+            )}
+            <button
+              type="button"
+              class="quiet small"
+              aria-expanded={showsDetails}
+              onClick={() => setShowsDetails(!showsDetails)}
+            >
+              {mail.details}
+            </button>
+          </div>
         </header>
         {link !== undefined && <LinkLine link={link} />}
         <BodyBox opened={opened} label={isOwn ? mail.bodyOwn : mail.body(labelOf(people, from))} />
-        {/* biome-ignore lint/a11y/useSemanticElements: badges are no form */}
-        <div class="badges" role="group" aria-label={strings.badges.label}>
-          {!(isOwn && opened?.kind === 'open') && <TrustBadge opened={opened} />}
-          <SealBadge isSealed={'body_enc' in message.envelope} />
-        </div>
-        <div class="turn-actions">
-          {!isOwn && (
-            <button type="button" class="quiet small" onClick={onReply}>
-              {mail.reply}
-            </button>
-          )}
-          {!isOwn && !message.acked && (
-            <BusyButton class="quiet small" title={mail.acknowledgeHint} onPress={() => archive.acknowledge(id)}>
-              {mail.acknowledge}
-            </BusyButton>
-          )}
-          <button
-            type="button"
-            class="quiet small"
-            aria-expanded={showsDetails}
-            onClick={() => setShowsDetails(!showsDetails)}
-          >
-            {mail.details}
-          </button>
-        </div>
         {showsDetails && (
           <div class="turn-details">
             <MessageFacts message={message} />

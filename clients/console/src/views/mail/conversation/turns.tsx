@@ -35,6 +35,7 @@ export function Turns({ conversation, target, onReply }: Properties): JSX.Elemen
     return entries.find(({ cursor }) => cursor !== undefined && isUnread(place, cursor))?.message.envelope.id
   })
   const box = useRef<HTMLDivElement>(null)
+  const list = useRef<HTMLOListElement>(null)
   const isAtEnd = useRef(true)
   const heightBefore = useRef<number | undefined>(undefined)
   const shown = entries.slice(-count)
@@ -50,8 +51,15 @@ export function Turns({ conversation, target, onReply }: Properties): JSX.Elemen
     const wanted = document.getElementById(`turn-${firstUnread ?? target}`)
     const isNewest = at === entries.length - 1 && firstUnread === undefined
     if (element === null) return
-    if (wanted === null || isNewest) element.scrollTop = element.scrollHeight
-    else wanted.scrollIntoView({ block: 'start' })
+    if (wanted === null || isNewest) scrollToEnd(element)
+    else {
+      isAtEnd.current = false
+      wanted.scrollIntoView({ block: 'center' })
+    }
+    // Turns grow when they are opened. The end stays in view.
+    const observer = new ResizeObserver(() => isAtEnd.current && scrollToEnd(element))
+    if (list.current !== null) observer.observe(list.current)
+    return () => observer.disconnect()
   }, [])
 
   useLayoutEffect(() => {
@@ -61,7 +69,7 @@ export function Turns({ conversation, target, onReply }: Properties): JSX.Elemen
       // Older turns came above. What a person reads stays where it is.
       element.scrollTop += element.scrollHeight - heightBefore.current
       heightBefore.current = undefined
-    } else if (isAtEnd.current) element.scrollTop = element.scrollHeight
+    } else if (isAtEnd.current) scrollToEnd(element)
   }, [count, entries.length, waiting.length])
 
   return (
@@ -80,7 +88,7 @@ export function Turns({ conversation, target, onReply }: Properties): JSX.Elemen
       }}
     >
       {count >= entries.length && <p class="hint turns-begin">{mail.begins}</p>}
-      <ol>
+      <ol ref={list}>
         {shown.map((entry, index) => {
           const { id } = entry.message.envelope
           const day = dayOf(entry.message.created_at)
@@ -108,4 +116,10 @@ export function Turns({ conversation, target, onReply }: Properties): JSX.Elemen
       </ol>
     </div>
   )
+}
+
+/** On a low screen the page scrolls, and not this box (styles/mail.css). */
+function scrollToEnd(box: HTMLElement): void {
+  box.scrollTop = box.scrollHeight
+  if (getComputedStyle(box).overflowY === 'visible') box.parentElement?.scrollIntoView({ block: 'end' })
 }

@@ -18,11 +18,19 @@ export function ListFoot({ isSearching, hidden, showsHidden, onShowHidden }: Pro
   const { isComplete, from } = history.progress.value
   const count = archive.entries.value.length
   const sealed = texts.waiting.value
-  const text = isComplete && sealed === 0 ? mail.readAll(count) : mail.reading(count, isComplete ? 0 : from - 1, sealed)
+  const soFar = mail.loading(count, isComplete ? 0 : from - 1, sealed)
+  const isDone = isComplete && sealed === 0
+  const text = isSearching
+    ? isDone
+      ? mail.allSearched(count)
+      : mail.searchedSoFar(soFar)
+    : isDone
+      ? mail.allHere(count)
+      : soFar
   return (
     <footer class="pane-foot">
       <span class="hint" role="status">
-        {isSearching ? mail.searched(text) : text}
+        {text}
       </span>
       {hidden > 0 && (
         <button type="button" class="quiet small" aria-pressed={showsHidden} onClick={onShowHidden}>

@@ -69,6 +69,7 @@ export function Composer(properties: Properties): JSX.Element {
 
   const recipient = recipientOf(draft.to, context.authority.value)
   const isPost = draft.to.startsWith('board:')
+  const nameOf = recipient?.kind === 'agent' ? recipient.name : draft.to
   const isAnswer = conversation !== undefined || isReply
   const asksRecipient = conversation === undefined && !(isPost && fields.to !== undefined)
   const answers = answersOf(recipient, workspace)
@@ -126,7 +127,7 @@ export function Composer(properties: Properties): JSX.Element {
     problem !== undefined && asksRecipient && (recipient === undefined || isUnknown(problem, recipient))
   const acceptSwitch = answers === 'offered' && (
     <Switch
-      label={write.acceptReplies(recipient?.kind === 'agent' ? recipient.name : '')}
+      label={write.acceptReplies(nameOf)}
       hint={write.acceptRepliesHint}
       isOn={acceptReplies}
       onChange={(next) => setDraft({ ...draft, acceptReplies: next })}
@@ -161,9 +162,9 @@ export function Composer(properties: Properties): JSX.Element {
         />
       )}
       <Field
-        label={conversation === undefined ? (isPost ? write.postText : write.text) : write.messageTo(draft.to)}
+        label={conversation === undefined ? (isPost ? write.postText : write.text) : write.messageTo(nameOf)}
         isLabelHidden={conversation !== undefined}
-        placeholder={conversation === undefined ? undefined : write.messageTo(draft.to)}
+        placeholder={conversation === undefined ? undefined : write.messageTo(nameOf)}
         value={draft.text}
         onInput={(text) => setDraft({ ...draft, text })}
         rows={conversation === undefined ? (isPost ? 4 : 10) : 2}
