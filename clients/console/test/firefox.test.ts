@@ -89,24 +89,24 @@ async function createAgent(page: Page, name: string): Promise<void> {
   await byRole(page, 'heading', pages.inbox).wait()
 }
 
-function byRole(page: Page, role: string, name: string): Locator<Element> {
+function byRole(page: Page, role: string, name: string): Locator<unknown> {
   return page.locator(`::-p-aria([role="${role}"][name="${name}"])`)
 }
 
-function textIn(page: Page, role: string, name: string, text: string): Locator<Element> {
+function textIn(page: Page, role: string, name: string, text: string): Locator<unknown> {
   return page.locator(`::-p-aria([role="${role}"][name="${name}"]) ::-p-text(${text})`)
 }
 
-function button(page: Page, name: string): Locator<Element> {
+function button(page: Page, name: string): Locator<unknown> {
   return byRole(page, 'button', name)
 }
 
 /** A link may end with a count. */
-function link(page: Page, name: string): Locator<Element> {
+function link(page: Page, name: string): Locator<unknown> {
   return page.locator(`xpath///a[starts-with(normalize-space(), "${name}")]`)
 }
 
 /** By its label, because a field for passphrases has no role. @param label how the label begins. */
-function field(page: Page, label: string): Locator<Element> {
+function field(page: Page, label: string): Locator<unknown> {
   return page.locator(`xpath///*[@id = //label[starts-with(., "${label}")]/@for]`)
 }
