@@ -1,5 +1,6 @@
 import type { BoardDetails } from '@svc/contracts/resources.ts'
 import type { JSX } from 'preact'
+import { useRef } from 'preact/hooks'
 import { attempt } from '../../state/failures.ts'
 import { notify } from '../../state/notices.ts'
 import { strings } from '../../strings.ts'
@@ -46,21 +47,25 @@ export function BoardHead({ board }: { board: BoardDetails }): JSX.Element {
 
 function Subscription({ board }: { board: BoardDetails }): JSX.Element {
   const { boards, archive, unread } = useWorkspace()
+  const actions = useRef<HTMLDivElement>(null)
+  // Each of the two buttons is replaced by the other one when it was pressed.
+  const keepFocus = (): void => actions.current?.focus()
   if (!boards.marks.value.subscribed.includes(board.id)) {
     return (
-      <div class="actions">
-        <Subscribe boardId={board.id} />
+      <div ref={actions} tabIndex={-1} class="actions">
+        <Subscribe boardId={board.id} onDone={keepFocus} />
         <span class="hint">{texts.subscribeHint}</span>
       </div>
     )
   }
   return (
-    <div class="actions">
+    <div ref={actions} tabIndex={-1} class="actions">
       <BusyButton
         onPress={async () => {
           await boards.leave(board.id)
           unread.markRead(archive.posts.value.get(board.id) ?? [])
           notify(texts.left)
+          keepFocus()
         }}
       >
         {texts.leave}
@@ -70,7 +75,7 @@ function Subscription({ board }: { board: BoardDetails }): JSX.Element {
   )
 }
 
-export function Subscribe({ boardId }: { boardId: string }): JSX.Element {
+export function Subscribe({ boardId, onDone }: { boardId: string; onDone: () => void }): JSX.Element {
   const { boards, budget } = useWorkspace()
   return (
     <BusyButton
@@ -79,6 +84,7 @@ export function Subscribe({ boardId }: { boardId: string }): JSX.Element {
       onPress={async () => {
         await boards.subscribe(boardId)
         notify(texts.subscribed)
+        onDone()
         await attempt(() => budget.refresh())
       }}
     >

@@ -33,6 +33,8 @@ export function BoardPane({ id }: { id: string }): JSX.Element {
   useShortcut('u', texts.back, () => goTo('boards'))
   return (
     <>
+      {/* On narrow screens the list with its heading is away while a board is shown. */}
+      <h1 class="narrow-heading">{strings.pages.boards}</h1>
       <button type="button" class="quiet back" onClick={() => goTo('boards')}>
         <Icon name="back" />
         {texts.back}

@@ -68,6 +68,7 @@ export function CreateBoard({ onClose }: { onClose: () => void }): JSX.Element {
           <Choice label={texts.posting} value={posting} options={texts.postings} onChange={setPosting} />
         )}
         <p class="hint">{texts.createCost}</p>
+        <p class="hint">{texts.createNotSealed}</p>
         {problem !== undefined && (
           <p class="problem" role="alert">
             {problem}

@@ -10,7 +10,8 @@ import { Empty } from '../parts/empty.tsx'
 import { useShortcut } from '../parts/use-shortcut.ts'
 import { useWorkspace } from '../workspace-context.ts'
 import { Subscribe } from './board-head.tsx'
-import { elementOf, type FeedProperties, Post } from './post.tsx'
+import { type FeedProperties, Post } from './post.tsx'
+import { elementOf } from './post-element.ts'
 
 const { boards: texts } = strings
 
@@ -51,7 +52,9 @@ export function FeedView({ onWrite, ...shared }: FeedProperties & { onWrite: () 
         <p class="hint">{texts.feedHint}</p>
       </header>
       {posts === undefined && <p role="status">{strings.loading}</p>}
-      {posts?.length === 0 && <NoPosts board={board} may={may} onWrite={onWrite} />}
+      {posts?.length === 0 && (
+        <NoPosts board={board} may={may} onWrite={onWrite} onSubscribed={() => heading.current?.focus()} />
+      )}
       {feed.hasMore.value && <BusyButton onPress={() => feed.readMore()}>{texts.loadNewer}</BusyButton>}
       {threads.map(({ root, replies }) => (
         <div key={root.envelope.id} class="thread">
@@ -71,7 +74,14 @@ export function FeedView({ onWrite, ...shared }: FeedProperties & { onWrite: () 
   )
 }
 
-function NoPosts({ board, may, onWrite }: { board: BoardDetails; may: MayPost; onWrite: () => void }): JSX.Element {
+interface NoPostsProperties {
+  readonly board: BoardDetails
+  readonly may: MayPost
+  readonly onWrite: () => void
+  readonly onSubscribed: () => void
+}
+
+function NoPosts({ board, may, onWrite, onSubscribed }: NoPostsProperties): JSX.Element {
   const { boards, agentId } = useWorkspace()
   const isSubscribed = board.owner === agentId || boards.marks.value.subscribed.includes(board.id)
   return (
@@ -82,7 +92,7 @@ function NoPosts({ board, may, onWrite }: { board: BoardDetails; may: MayPost; o
             {texts.writeFirst}
           </button>
         )}
-        {!isSubscribed && <Subscribe boardId={board.id} />}
+        {!isSubscribed && <Subscribe boardId={board.id} onDone={onSubscribed} />}
       </div>
     </Empty>
   )

@@ -8,6 +8,7 @@ import { strings } from '../../strings.ts'
 import { BusyButton } from '../parts/busy-button.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { useWorkspace } from '../workspace-context.ts'
+import { elementOf } from './post-element.ts'
 
 const { boards: texts } = strings
 
@@ -66,6 +67,8 @@ export function Moderation(properties: ModerationProperties): JSX.Element | null
     await boards.setMember(board.id, await people.idOf(from), 'banned')
     notify(texts.banned(author))
     await onMembers()
+    // The buttons that ban this agent are gone.
+    elementOf(id)?.focus()
   }
 
   return (

@@ -1,5 +1,6 @@
 import type { BoardDetails } from '@svc/contracts/resources.ts'
 import type { JSX } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
 import type { MayPost } from '../../state/boards/may-post.ts'
 import { strings } from '../../strings.ts'
 import { Composer } from '../mail/write/composer.tsx'
@@ -21,6 +22,13 @@ interface Properties {
 /** Writes a post, or says why this agent cannot. */
 export function PostComposer(properties: Properties): JSX.Element {
   const { board, may, isWriting, subscribers, onWriting, onAsk, onPosted } = properties
+  const actions = useRef<HTMLDivElement>(null)
+  const wasWriting = useRef(isWriting)
+  // The composer, which had the focus, is gone.
+  useEffect(() => {
+    if (wasWriting.current && !isWriting) actions.current?.focus()
+    wasWriting.current = isWriting
+  }, [isWriting])
   if (isWriting) {
     return (
       <Composer
@@ -35,7 +43,7 @@ export function PostComposer(properties: Properties): JSX.Element {
     )
   }
   return (
-    <div class="actions">
+    <div ref={actions} tabIndex={-1} class="actions">
       {may === 'yes' && (
         <button type="button" class="primary" onClick={() => onWriting(true)}>
           {texts.write}
@@ -45,7 +53,13 @@ export function PostComposer(properties: Properties): JSX.Element {
       {may === 'unknown' && (
         <>
           <p class="hint">{texts.membersPost}</p>
-          <BusyButton class="small" onPress={onAsk}>
+          <BusyButton
+            class="small"
+            onPress={async () => {
+              await onAsk()
+              actions.current?.focus()
+            }}
+          >
             {texts.askWriter}
           </BusyButton>
         </>

@@ -16,6 +16,7 @@ import { AgentName } from '../parts/name.tsx'
 import { Time } from '../parts/time.tsx'
 import { useWorkspace } from '../workspace-context.ts'
 import { Moderation, Vote } from './post-actions.tsx'
+import { elementOf } from './post-element.ts'
 
 const { boards: texts } = strings
 
@@ -38,10 +39,6 @@ interface Properties extends FeedProperties {
   readonly isFirstNew: boolean
 }
 
-export function elementOf(postId: string): HTMLElement | null {
-  return document.getElementById(`post-${postId}`)
-}
-
 export function Post({ post, root, isFirstNew, fresh, board, feed, may, members, ...shared }: Properties): JSX.Element {
   const { people, drafts } = useWorkspace()
   const { id, from } = post.envelope
@@ -49,6 +46,10 @@ export function Post({ post, root, isFirstNew, fresh, board, feed, may, members,
   const [showsJson, setShowsJson] = useState(false)
   const opened = useOpened(post, `board:${board.id}`)
   const author = labelOf(people, from)
+  const endReply = (): void => {
+    setReplying(false)
+    elementOf(id)?.focus()
+  }
   return (
     <>
       {isFirstNew && <p class="day new">{texts.newFrom}</p>}
@@ -94,10 +95,10 @@ export function Post({ post, root, isFirstNew, fresh, board, feed, may, members,
             isReply
             subscribers={shared.subscribers}
             onDone={(messageId) => {
-              setReplying(false)
+              endReply()
               if (messageId !== undefined) inPassing(feed.refresh())
             }}
-            onDiscard={() => setReplying(false)}
+            onDiscard={endReply}
           />
         )}
         {showsJson && <JsonView message={post} opened={opened} onClose={() => setShowsJson(false)} />}

@@ -155,10 +155,6 @@ function ContactRow({ agentId, state, onGone }: RowProperties): JSX.Element {
             {texts.byMessage}
           </span>
         )}
-        <details>
-          <summary>{texts.agentId}</summary>
-          <Copyable value={agentId} label={texts.agentId} />
-        </details>
       </div>
       {/* biome-ignore lint/a11y/useSemanticElements: buttons of one contact, and no form */}
       <div class="contact-actions" role="group" aria-label={texts.actions(label)}>
@@ -180,6 +176,10 @@ function ContactRow({ agentId, state, onGone }: RowProperties): JSX.Element {
           {isByMessage ? texts.takeBack : texts.remove}
         </BusyButton>
       </div>
+      <details>
+        <summary>{texts.agentId}</summary>
+        <Copyable value={agentId} label={texts.agentId} />
+      </details>
     </>
   )
 }

@@ -42,7 +42,7 @@ export function DraftsPage(): JSX.Element {
       )}
       <ul class="cards">
         {all.map((draft) => (
-          <li key={draft.id} class="card-row">
+          <li key={draft.id} class="card-row draft">
             <DraftRow draft={draft} onDiscard={() => discard(draft)} />
           </li>
         ))}
