@@ -99,6 +99,17 @@ describe('the state of the service, by what happens when', () => {
       ],
     ],
     [
+      'an outage while nothing is called, and somebody moves the mouse',
+      [
+        [0, becomes('is down')],
+        [4_000, ({ health }) => health.noteActivity()],
+      ],
+      [
+        [3_900, 'ok'],
+        [5_100, 'failing'],
+      ],
+    ],
+    [
       'a lost question',
       [
         [0, becomes('is down')],
@@ -223,6 +234,15 @@ test('an outage began with the first request that failed, and has no beginning a
   scene.service = 'works'
   await vi.advanceTimersByTimeAsync(3_000)
   expect(health.sinceMs.value).toBeUndefined()
+})
+
+test('somebody who uses the page makes it ask every 4 s at most', async () => {
+  const { scene, health } = sceneOf()
+  for (let at = 0; at < 20_000; at += 100) {
+    health.noteActivity()
+    await vi.advanceTimersByTimeAsync(100)
+  }
+  expect(scene.probes).toBe(4)
 })
 
 test('a closed agent asks nothing more', async () => {

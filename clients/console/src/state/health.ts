@@ -26,6 +26,8 @@ const PROBE_EVERY_MS = 3_000
 const PROBE_HIDDEN_EVERY_MS = 30_000
 /** The stream shows a life sign every 15 s, but an old stream can outlive the rest of the service. */
 const IDLE_MS = 15_000
+/** Somebody who does something will soon need the service. */
+const STALE_MS = 4_000
 /** A proxy answers so if it cannot reach the service, and the service if it cannot work. */
 const UNAVAILABLE: readonly number[] = [502, 503, 504]
 const OWN_TYPES = /^(?:application\/json|text\/event-stream)\b/
@@ -61,6 +63,8 @@ export class Health {
     addEventListener('offline', () => this.loseNetwork(), { signal })
     addEventListener('online', () => this.findNetwork(), { signal })
     document.addEventListener('visibilitychange', () => this.look(), { signal })
+    for (const type of ['pointermove', 'pointerdown', 'keydown', 'wheel'])
+      addEventListener(type, () => this.noteActivity(), { signal, passive: true })
     if (navigator.onLine) this.#schedule()
     else this.loseNetwork()
   }
@@ -108,9 +112,18 @@ export class Health {
 
   /** The page became visible or hidden. */
   look(): void {
-    const isDoubtful = this.#state.value === 'failing' || this.#suspectMs !== undefined
-    if (isDoubtful && this.#isVisible()) void this.check()
+    if (this.#isInDoubt && this.#isVisible()) void this.check()
     else this.#schedule()
+  }
+
+  /** Somebody uses the page. */
+  noteActivity(): void {
+    if (!this.#isInDoubt && this.#nowMs() - this.#answeredMs >= STALE_MS) void this.check()
+  }
+
+  /** Whether a question is due already. */
+  get #isInDoubt(): boolean {
+    return this.#state.value === 'failing' || this.#suspectMs !== undefined
   }
 
   async #ask(): Promise<void> {
@@ -151,7 +164,7 @@ export class Health {
   }
 
   #doubt(startedMs: number, confirm: 'soon' | 'now' = 'soon'): void {
-    if (this.#state.value === 'failing' || this.#suspectMs !== undefined) return
+    if (this.#isInDoubt) return
     this.#suspectMs = startedMs
     if (confirm === 'now' && this.#isVisible()) void this.check()
     else this.#schedule()
