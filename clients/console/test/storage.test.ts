@@ -125,6 +125,45 @@ test('the key is saved only for the passphrase, also after the browser has delet
   expect(parseKey(text).agentId).not.toBe('')
 })
 
+test('a page that was locked says why it has nothing to unlock', SLOW, async () => {
+  await openWithKey()
+  const page = await openConsole()
+  await page.getByRole('button', { name: start.unlock, exact: true }).waitFor()
+  await clearStorage(page)
+  await unlock(page)
+  await banner(page, storage.texts.gone).waitFor()
+  await page.getByRole('button', { name: start.createButton }).waitFor()
+})
+
+test(
+  'if the browser does not store something, the page says so, and stores it when the browser does',
+  SLOW,
+  async () => {
+    const page = await openWithKey()
+    await page.reload()
+    await unlockWithKey(page)
+    await page.getByRole('button', { name: strings.agents.add, exact: true }).click()
+    await page.getByLabel(start.name, { exact: true }).fill('second')
+    await page.evaluate(`{
+    const { put } = IDBObjectStore.prototype
+    window.heal = () => { IDBObjectStore.prototype.put = put }
+    IDBObjectStore.prototype.put = function (...record) {
+      const request = put.apply(this, record)
+      this.transaction.abort()
+      return request
+    }
+  }`)
+    await press(page, start.createButton)
+    await banner(page, storage.texts.failed).waitFor()
+    await page.locator('form').getByText(strings.vaultErrors.storage_failed).waitFor()
+    expect(await page.getByLabel(start.name, { exact: true }).inputValue()).toBe('second')
+    await page.evaluate('heal()')
+    await press(page, strings.retry)
+    await page.getByText(storage.retried).waitFor()
+    expect(await banner(page, '').count()).toBe(0)
+  },
+)
+
 test('a person can give up what the browser has deleted', SLOW, async () => {
   const page = await openWithKey()
   await clearStorage(page)

@@ -133,7 +133,9 @@ export class Vault {
   /** Stores everything that this tab knows, after the browser has deleted it, or could not store it. */
   async storeAgain(): Promise<void> {
     askToPersist()
-    if (await this.#storage.storeAgain()) this.#tabs.tell({ kind: 'stored_again' })
+    const wasLost = await this.#storage.storeAgain()
+    this.#tabs.tell({ kind: wasLost ? 'stored_again' : 'changed' })
+    if (this.#open !== undefined) await this.#refresh()
   }
 
   /** Gives up what the browser has deleted. */

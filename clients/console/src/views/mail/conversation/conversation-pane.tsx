@@ -96,12 +96,15 @@ function OpenConversation({ conversation, id, lane }: Properties): JSX.Element {
       />
       <div class="conversation-foot">
         {requests.length > 0 && <RequestBar requests={requests.map(({ message }) => message)} />}
-        <Answer
-          conversation={conversation}
-          repliedTo={repliedTo}
-          onForget={() => setRepliedTo(undefined)}
-          lane={lane}
-        />
+        {/* A request is decided first. *Reply* answers it without a decision. */}
+        {(requests.length === 0 || repliedTo !== undefined) && (
+          <Answer
+            conversation={conversation}
+            repliedTo={repliedTo}
+            onForget={() => setRepliedTo(undefined)}
+            lane={lane}
+          />
+        )}
       </div>
     </div>
   )

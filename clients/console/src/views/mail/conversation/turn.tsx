@@ -103,7 +103,7 @@ function TurnState({ entry: { message, hasWaited }, isOwn }: { entry: Entry; isO
 /** Whether the message is a request or an answer, with the beginning of what it answers. */
 function LinkLine({ link: { kind, answers, answeredBy } }: { link: TurnLink }): JSX.Element {
   return (
-    <p class={`turn-link ${kind}`}>
+    <p class="turn-link">
       {kind !== 'reply' && <span class={`badge ${kind === 'error' ? 'bad' : 'plain'}`}>{turns.kinds[kind]}</span>}
       {kind === 'request' && <span class="hint">{answeredBy === undefined ? turns.unanswered : turns.answered}</span>}
       {kind !== 'request' &&
