@@ -41,7 +41,7 @@ const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
 page.setDefaultTimeout(PATIENCE_MS)
 await page.goto(`${url}/console`)
 await acts.importAgent(page, formatKey(alice.key ?? generateKey()))
-const readMs = await timed(() => page.getByText(mail.readAll(values.messages)).waitFor())
+const readMs = await timed(() => page.getByText(mail.allHere(values.messages)).waitFor())
 const frames = await scroll(page)
 const openings: number[] = []
 for (let at = 0; at < OPENINGS; at += 1) openings.push(await open(page))
@@ -89,7 +89,15 @@ async function fill(messages: number, address: string): Promise<void> {
       }
     }),
   )
-  for (let at = 1; at < LONG; at += 1) await partner.send({ to: 'alice', body: `Turn ${at} of a long conversation.` })
+  let turns = LONG - 1
+  await Promise.all(
+    senders.map(async () => {
+      while (turns > 0) {
+        turns -= 1
+        await partner.send({ to: 'alice', body: `Turn ${turns} of a long conversation.` })
+      }
+    }),
+  )
   await partner.send({ to: 'alice', body: long })
 }
 
