@@ -245,6 +245,15 @@ test('somebody who uses the page makes it ask every 4 s at most', async () => {
   expect(scene.probes).toBe(4)
 })
 
+test('a task is not waited for while the service fails', async () => {
+  const { health } = sceneOf()
+  expect(await health.unlessFailing(Promise.resolve('done'))).toBe('done')
+  const waiting = health.unlessFailing(new Promise(() => {}))
+  health.loseNetwork()
+  await expect(waiting).rejects.toThrow(NetworkError)
+  await expect(health.unlessFailing(new Promise(() => {}))).rejects.toThrow(NetworkError)
+})
+
 test('a closed agent asks nothing more', async () => {
   const { scene } = sceneOf()
   scene.ended.abort()

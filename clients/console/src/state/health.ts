@@ -2,8 +2,8 @@
  * Whether the service can be reached. Every request of an agent's client shows something: a failure is a suspicion, and one cheap
  * question to the service then decides. So a single lost request changes nothing, and an outage is shown within seconds.
  */
-import { type ReadonlySignal, signal } from '@preact/signals'
-import { ApiError } from '@svc/sdk/errors.ts'
+import { effect, type ReadonlySignal, signal } from '@preact/signals'
+import { ApiError, NetworkError } from '@svc/sdk/errors.ts'
 
 export type HealthState = 'ok' | 'failing'
 
@@ -95,6 +95,15 @@ export class Health {
       this.#schedule()
     })
     return this.#checking
+  }
+
+  /** Settles like the task, but does not wait for the client's retries if the service is known to fail. @throws NetworkError */
+  async unlessFailing<T>(task: Promise<T>): Promise<T> {
+    const failing = Promise.withResolvers<never>()
+    const unfollow = effect(() => {
+      if (this.#state.value === 'failing') failing.reject(new NetworkError('the service does not answer'))
+    })
+    return Promise.race([task, failing.promise]).finally(unfollow)
   }
 
   /** The browser has no network any more. */

@@ -111,8 +111,8 @@ export class Workspace {
     this.#state.value = isNew ? 'unregistered' : 'opening'
     if (isNew) return
     try {
-      await this.settings.refresh()
-      await this.#learnAuthority()
+      await this.health.unlessFailing(this.settings.refresh())
+      await this.health.unlessFailing(this.#learnAuthority())
     } catch (error) {
       // An agent that was open here before is shown as this browser keeps it.
       if (!isUnreachable(error) || !(await this.#recallAuthority())) {
