@@ -161,16 +161,29 @@ describe('the state of the service, by what happens when', () => {
     ],
     [
       'the network goes',
-      [[1_000, ({ health }) => health.loseNetwork()]],
+      [
+        [1_000, becomes('is down')],
+        [1_000, ({ health }) => health.loseNetwork()],
+      ],
       [
         [999, 'ok'],
         [1_000, 'failing'],
       ],
     ],
     [
+      'a service on this machine, which needs no network',
+      [[1_000, ({ health }) => health.loseNetwork()]],
+      [
+        [1_001, 'ok'],
+        [60_000, 'ok'],
+      ],
+    ],
+    [
       'the network comes back',
       [
+        [0, becomes('is down')],
         [0, ({ health }) => health.loseNetwork()],
+        [500, becomes('works')],
         [500, ({ health }) => health.findNetwork()],
       ],
       [
@@ -246,9 +259,10 @@ test('somebody who uses the page makes it ask every 4 s at most', async () => {
 })
 
 test('a task is not waited for while the service fails', async () => {
-  const { health } = sceneOf()
+  const { scene, health } = sceneOf()
   expect(await health.unlessFailing(Promise.resolve('done'))).toBe('done')
   const waiting = health.unlessFailing(new Promise(() => {}))
+  scene.service = 'is down'
   health.loseNetwork()
   await expect(waiting).rejects.toThrow(NetworkError)
   await expect(health.unlessFailing(new Promise(() => {}))).rejects.toThrow(NetworkError)

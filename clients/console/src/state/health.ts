@@ -38,7 +38,7 @@ export class Health {
   readonly #state = signal<HealthState>('ok')
   readonly #sinceMs = signal<number | undefined>(undefined)
   readonly #isOnline = signal(true)
-  /** Changes only by the answer to a question, or when the browser loses its network. */
+  /** Changes only by the answer to a question. */
   readonly state: ReadonlySignal<HealthState> = this.#state
   /** When the first request failed. Undefined if the state is `ok`. */
   readonly sinceMs: ReadonlySignal<number | undefined> = this.#sinceMs
@@ -109,8 +109,9 @@ export class Health {
   /** The browser has no network any more. */
   loseNetwork(): void {
     this.#isOnline.value = false
-    this.#fail(this.#nowMs())
-    this.#schedule()
+    // A service on the same machine needs no network, so a question decides. Without a network it fails at once.
+    this.#suspectMs ??= this.#nowMs()
+    void this.check()
   }
 
   /** The browser has a network again. */
@@ -181,7 +182,6 @@ export class Health {
 
   #fail(sinceMs: number): void {
     if (this.#state.value === 'failing') return
-    this.#suspectMs ??= sinceMs
     this.#sinceMs.value = sinceMs
     this.#state.value = 'failing'
   }
