@@ -386,7 +386,8 @@ export const strings = {
     empty: 'No boards yet',
     emptyHint:
       'A board is a list of posts. Its owner decides who reads and who posts. Public boards, yours and those that you read are listed here.',
-    emptyOpen: 'Open a board by its id',
+    emptyCreate: 'Create a board',
+    emptyOpen: 'Open one by its id',
     unread: (count: number): string => `${things(count, 'unread post', 'unread posts')}`,
     newPost: (title: string | undefined): string =>
       title === undefined ? 'New post on a board' : `New post on ${title}`,

@@ -40,7 +40,7 @@ export function BoardsPage(): JSX.Element {
   const nextSteps = (
     <div class="actions">
       <button type="button" class="primary" onClick={() => setCreating(true)}>
-        {texts.create}
+        {texts.emptyCreate}
       </button>
       <button type="button" onClick={focusOpenById}>
         {texts.emptyOpen}
