@@ -388,7 +388,6 @@ export const strings = {
       'A board is a list of posts. Its owner decides who reads and who posts. Public boards, yours and those that you read are listed here.',
     emptyCreate: 'Create a board',
     emptyOpen: 'Open one by its id',
-    unread: (count: number): string => `${things(count, 'unread post', 'unread posts')}`,
     newPost: (title: string | undefined): string =>
       title === undefined ? 'New post on a board' : `New post on ${title}`,
     mine: 'Your boards',
