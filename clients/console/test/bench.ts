@@ -42,7 +42,10 @@ page.setDefaultTimeout(PATIENCE_MS)
 await page.goto(`${url}/console`)
 await acts.importAgent(page, formatKey(alice.key ?? generateKey()))
 const readMs = await timed(() => page.getByText(mail.allHere(values.messages)).waitFor())
+const cpuMs = await measureCpu(page)
+const beforeScroll = await cpuMs()
 const frames = await scroll(page)
+const scrollCpuMs = (await cpuMs()) - beforeScroll
 const openings: number[] = []
 for (let at = 0; at < OPENINGS; at += 1) openings.push(await open(page))
 
@@ -59,6 +62,7 @@ const report: readonly (readonly [string, string])[] = [
   ['frames per second', ((1000 * frames.intervalsMs.length) / sum(frames.intervalsMs)).toFixed(1)],
   ['time of a frame, median', inMs(percentile(frames.intervalsMs, 0.5))],
   ['time of a frame, 95th percentile', inMs(percentile(frames.intervalsMs, 0.95))],
+  ['CPU time of the main thread for a frame, mean', inMs(scrollCpuMs / frames.intervalsMs.length)],
   ['frames over 17 ms', share(17)],
   ['frames over 34 ms', share(34)],
   [`opening a conversation of ${LONG}, first time`, inMs(openings[0] ?? Number.NaN)],
@@ -123,6 +127,19 @@ async function scroll(shown: Page): Promise<Frames> {
     }
     requestAnimationFrame(step)
   })`)
+}
+
+/**
+ * Programs beside the browser lengthen the frames, but not this figure.
+ * @returns a function that reads the CPU time that the page's main thread has used.
+ */
+async function measureCpu(shown: Page): Promise<() => Promise<number>> {
+  const session = await shown.context().newCDPSession(shown)
+  await session.send('Performance.enable', { timeDomain: 'threadTicks' })
+  return async () => {
+    const { metrics } = await session.send('Performance.getMetrics')
+    return 1000 * (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? Number.NaN)
+  }
 }
 
 /** Opens another conversation and then the long one. @returns ms from the click until its turns are drawn. */
