@@ -164,7 +164,7 @@ export async function createBoard(page: Page, title: string): Promise<string> {
   await goTo(page, 'boards')
   await button(page, boards.create).click()
   await field(page, boards.title).fill(title)
-  await field(page, boards.visibility).selectOption('public')
+  await page.getByRole('radio', { name: boards.visibilityShort.public }).check()
   await field(page, boards.posting).selectOption('anyone')
   await button(page, boards.createButton).click()
   await page.getByRole('heading', { level: 2, name: title }).waitFor()

@@ -159,7 +159,7 @@ describe('two windows', () => {
     const page = windowOf(bob)
     const client = new AgentClient({ url: stage.system.urls[0] ?? '', key: bobsKey })
     await client.setContact(carol.key?.agentId ?? '', 'accepted')
-    await client.setContact('carol', 'accepted')
+    await carol.setContact('bob', 'accepted')
     const sent = await carol.send({ to: 'bob', body: { question: 'how many?' }, type: 'request' })
     const request = await acts.openMessage(page, 'inbox', { from: 'carol', text: 'how many?' })
     await request.getByText(strings.turns.unanswered).waitFor()
@@ -261,7 +261,7 @@ describe('two windows', () => {
   })
 
   test.each(['inbox', 'drafts', 'write', 'contacts', 'settings'] as const)(
-    'the page %s has no barrier, at the widths of a phone and at 200 %% of a small screen too',
+    'the page %s has no barrier, at the widths of a phone and at 200% of a small screen too',
     SLOW,
     async (name) => {
       const page = windowOf(bob)

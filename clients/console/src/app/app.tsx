@@ -12,7 +12,7 @@ import { Revoked } from '../views/start/revoked.tsx'
 import { StorageTrouble } from '../views/start/storage-trouble.tsx'
 import { Unlock } from '../views/start/unlock.tsx'
 import { WorkspaceContext } from '../views/workspace-context.ts'
-import { Shell } from './shell.tsx'
+import { Later, shell } from './later.tsx'
 
 const missing = findMissing()
 
@@ -26,8 +26,13 @@ export function App(): JSX.Element {
     return () => control.abort()
   }, [])
   const shown = workspace.value
+  const Shell = shell.value
   const isOpen =
-    vault.state.value === 'unlocked' && shown !== undefined && !isAdding.value && shown.state.value === 'ready'
+    Shell !== undefined &&
+    vault.state.value === 'unlocked' &&
+    shown !== undefined &&
+    !isAdding.value &&
+    shown.state.value === 'ready'
   return (
     <>
       {isOpen ? (
@@ -56,7 +61,7 @@ function Start(): JSX.Element {
   if (state === 'none' || vault.agents.value.length === 0) return <AddAgent isFirst />
   const shown = workspace.value
   if (isAdding.value) return <AddAgent isFirst={false} />
-  if (shown === undefined) return <p role="status">{strings.loading}</p>
+  if (shown === undefined) return <Later />
   if (shown.state.value === 'unregistered') {
     return <Registration key={shown.agentId} workspace={shown} />
   }

@@ -1,22 +1,25 @@
-/** The pages of an open agent, and what else an open agent needs: loaded before it is needed, so that nothing must be fetched later. */
-import { signal } from '@preact/signals'
+/** The code of an open agent, and what else it needs: loaded before it is needed, so that nothing must be fetched later. */
+import { type ReadonlySignal, signal } from '@preact/signals'
 import type { FunctionComponent, JSX } from 'preact'
 import { idle, pauseOf } from '../state/mail/pause.ts'
-import type { Page } from '../state/route.ts'
+import { workspaceClass } from '../state/session.ts'
 import { strings } from '../strings.ts'
 import { addressIn, Loading, type Part } from './loading.ts'
 
 const { health: words } = strings
-const pages = signal<Readonly<Record<Page, FunctionComponent>> | undefined>(undefined)
+const loaded = signal<FunctionComponent | undefined>(undefined)
+/** The frame around the pages of an open agent. Undefined until it is loaded. */
+export const shell: ReadonlySignal<FunctionComponent | undefined> = loaded
 
-const importPages = () => import('../views/pages.ts')
+const importAgent = () => import('./agent-code.ts')
 /** The SDK imports the same file when it first seals or opens a message. */
 const importSealing = () => import('@svc/envelope/seal.ts')
 
 const loading = new Loading({
   parts: [
-    partOf(importPages, ({ PAGES }) => {
-      pages.value = PAGES
+    partOf(importAgent, ({ Shell, Workspace }) => {
+      loaded.value = Shell
+      workspaceClass.value = Workspace
     }),
     partOf(importSealing),
     { address: WORKER_URL },
@@ -31,10 +34,8 @@ export async function loadLater(): Promise<void> {
   await loading.start()
 }
 
-/** Shows a page of the open agent. */
-export function Later({ page }: { page: Page }): JSX.Element {
-  const View = pages.value?.[page]
-  if (View !== undefined) return <View />
+/** Says how the loading goes, for a page that needs it. */
+export function Later(): JSX.Element {
   const state = loading.state.value
   if (state === 'loading' || state === 'loaded')
     return (

@@ -3,11 +3,11 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { goTo, type Page, route } from '../state/route.ts'
 import { areShortcutsOn, followKeys, SHORTCUTS } from '../state/shortcuts.ts'
 import { strings } from '../strings.ts'
+import { PAGES } from '../views/pages.ts'
 import { useShortcut } from '../views/parts/use-shortcut.ts'
 import { KeyReminder } from '../views/start/key-reminder.tsx'
 import { StorageTrouble } from '../views/start/storage-trouble.tsx'
 import { useWorkspace } from '../views/workspace-context.ts'
-import { Later } from './later.tsx'
 import { ServiceBanner } from './service-banner.tsx'
 import { ShortcutsDialog } from './shortcuts-dialog.tsx'
 import { Sidebar } from './sidebar.tsx'
@@ -16,6 +16,7 @@ import { Sidebar } from './sidebar.tsx'
 export function Shell(): JSX.Element {
   const { page } = route.value
   const { preferences } = useWorkspace().context.store
+  const View = PAGES[page]
   const main = useRef<HTMLElement>(null)
   const [showsShortcuts, setShowsShortcuts] = useState(false)
   // A new page takes the focus, unless a part of the page already has it. So keyboards and screen readers continue there.
@@ -50,7 +51,7 @@ export function Shell(): JSX.Element {
           <KeyReminder />
         </div>
         <div class="page-body">
-          <Later key={page} page={page} />
+          <View key={page} />
         </div>
       </main>
       <PageShortcuts />

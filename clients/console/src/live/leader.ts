@@ -1,5 +1,6 @@
 /** The tab that holds the stream. It reads until `signal` is aborted. */
-import { type AgentClient, ApiError, EventGapError } from '@svc/sdk'
+import type { AgentClient } from '@svc/sdk/client.ts'
+import { ApiError, EventGapError } from '@svc/sdk/errors.ts'
 import type { Reader } from './reader.ts'
 
 /**

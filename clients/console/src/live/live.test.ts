@@ -1,5 +1,5 @@
 import type { Event } from '@svc/contracts/resources.ts'
-import type { AgentClient } from '@svc/sdk'
+import type { AgentClient } from '@svc/sdk/client.ts'
 import { ApiError } from '@svc/sdk/errors.ts'
 import type { StreamOptions } from '@svc/sdk/events/event-stream.ts'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'

@@ -4,7 +4,7 @@
  */
 import { type ReadonlySignal, signal } from '@preact/signals'
 import type { Event } from '@svc/contracts/resources.ts'
-import type { AgentClient } from '@svc/sdk'
+import type { AgentClient } from '@svc/sdk/client.ts'
 import { isCode } from '@svc/sdk/errors.ts'
 import { type LiveChannel, type LiveMessage, openChannel } from './channel.ts'
 import { type LiveState, lead } from './leader.ts'

@@ -24,10 +24,8 @@ const CONFIRM_MS = 1_000
 const PROBE_LIMIT_MS = 2_000
 const PROBE_EVERY_MS = 3_000
 const PROBE_HIDDEN_EVERY_MS = 30_000
-/** The stream shows a life sign every 15 s, but an old stream can outlive the rest of the service. */
-const IDLE_MS = 15_000
-/** Somebody who does something will soon need the service. */
-const STALE_MS = 4_000
+/** An old stream can outlive the rest of the service, and a person must hear of an outage within 5 s. */
+const IDLE_MS = 3_000
 /** A proxy answers so if it cannot reach the service, and the service if it cannot work. */
 const UNAVAILABLE: readonly number[] = [502, 503, 504]
 const OWN_TYPES = /^(?:application\/json|text\/event-stream)\b/
@@ -63,8 +61,6 @@ export class Health {
     addEventListener('offline', () => this.loseNetwork(), { signal })
     addEventListener('online', () => this.findNetwork(), { signal })
     document.addEventListener('visibilitychange', () => this.look(), { signal })
-    for (const type of ['pointermove', 'pointerdown', 'keydown', 'wheel'])
-      addEventListener(type, () => this.noteActivity(), { signal, passive: true })
     if (navigator.onLine) this.#schedule()
     else this.loseNetwork()
   }
@@ -124,11 +120,6 @@ export class Health {
   look(): void {
     if (this.#isInDoubt && this.#isVisible()) void this.check()
     else this.#schedule()
-  }
-
-  /** Somebody uses the page. */
-  noteActivity(): void {
-    if (!this.#isInDoubt && this.#nowMs() - this.#answeredMs >= STALE_MS) void this.check()
   }
 
   /** Whether a question is due already. */

@@ -2,7 +2,7 @@
 import { computed, effect, signal } from '@preact/signals'
 import { Vault } from '../vault/vault.ts'
 import { deriveInWorker } from '../work/work.ts'
-import { Workspace } from './agent/workspace.ts'
+import type { Workspace } from './agent/workspace.ts'
 import { dismiss } from './notices.ts'
 import { goTo } from './route.ts'
 
@@ -12,6 +12,8 @@ const SHOWN = 'agent'
 export const vault = new Vault(deriveInWorker)
 const shownId = signal<string | undefined>(sessionStorage.getItem(SHOWN) ?? undefined)
 const workspaces = signal<ReadonlyMap<string, Workspace>>(new Map())
+/** The code of an open agent. Undefined until it is loaded (app/later.tsx). */
+export const workspaceClass = signal<typeof Workspace | undefined>(undefined)
 /** Whether the person asked for the page that adds an agent. */
 export const isAdding = signal(false)
 
@@ -57,8 +59,9 @@ export function followVault(): void {
     }
     const kept = new Map([...open].filter(([agentId]) => agents.some((agent) => agent.agentId === agentId)))
     for (const [agentId, one] of open) if (!kept.has(agentId)) one.close()
-    if (shown !== undefined && !kept.has(shown.agentId)) {
-      const opened = new Workspace(vault, shown)
+    const Code = workspaceClass.value
+    if (shown !== undefined && Code !== undefined && !kept.has(shown.agentId)) {
+      const opened = new Code(vault, shown)
       kept.set(shown.agentId, opened)
       void opened.open({ isNew: wish.peek() !== undefined && shown.name === undefined })
     }

@@ -1,6 +1,6 @@
 /** The keys of an unlocked vault, in memory. */
-import type { AgentKey } from '@svc/sdk'
-import { keyFromSeed, seedOf } from '@svc/sdk'
+import type { AgentKey } from '@svc/sdk/keys.ts'
+import { keyFromSeed, seedOf } from '@svc/sdk/keys.ts'
 import { createRecords, deletionsOf, type OpenVault } from './agent-store.ts'
 import { VaultError } from './vault-error.ts'
 

@@ -4,7 +4,7 @@
  * nothing in the database is readable, neither names nor ids.
  */
 import { type ReadonlySignal, signal } from '@preact/signals'
-import { type AgentKey, formatKey, generateKey, parseKey } from '@svc/sdk'
+import { type AgentKey, formatKey, generateKey, parseKey } from '@svc/sdk/keys.ts'
 import { type AgentStore, createAgentStore, createRecords, type OpenVault } from './agent-store.ts'
 import { createCipher } from './cipher.ts'
 import {

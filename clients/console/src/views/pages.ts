@@ -1,4 +1,4 @@
-/** The pages of an open agent, in one file of the build, which is loaded before it is needed (app/later.tsx). */
+/** The pages of an open agent. */
 import type { FunctionComponent } from 'preact'
 import type { Page } from '../state/route.ts'
 import { BoardsPage } from './boards/boards-page.tsx'

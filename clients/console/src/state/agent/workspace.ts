@@ -195,7 +195,7 @@ export class Workspace {
   }
 
   async #start(): Promise<void> {
-    const { people, outbox, drafts, boards, ignored, history, contacts, budget } = this
+    const { people, outbox, drafts, boards, ignored, history, contacts, budget, health } = this
     await Promise.all([people, outbox, drafts, boards, ignored].map((part) => part.load()))
     this.#isLoaded = true
     const latest = await history.open()
@@ -208,7 +208,10 @@ export class Workspace {
       onCursor: (cursor) => history.reach(cursor),
     })
     try {
-      await Promise.all([history.readNewest(), contacts.refresh(), budget.refresh()])
+      await Promise.all([
+        history.readNewest(),
+        ...[contacts, budget].map((part) => health.unlessFailing(part.refresh())),
+      ])
     } catch (error) {
       if (!isUnreachable(error)) throw error
     }

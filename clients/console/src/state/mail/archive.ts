@@ -69,7 +69,7 @@ export class Archive {
 
   /** Messages without their events: own ones, and those that were read again. */
   addMessages(messages: readonly Message[]): void {
-    const direct = messages.filter(({ envelope }) => !envelope.to.startsWith(BOARD))
+    const direct = messages.filter((message) => !message.envelope.to.startsWith(BOARD) && this.#isNews(message))
     for (const message of direct) this.#keep(message, this.#byId.get(message.envelope.id)?.cursor, false)
     if (direct.length > 0) this.#publish()
   }
@@ -102,6 +102,12 @@ export class Archive {
   /** Reads one message again, e.g. after its sender was accepted. */
   async reread(id: string): Promise<void> {
     this.addMessages([await this.#context.client.message(id, { signal: this.#context.ended })])
+  }
+
+  /** Everything else of a message stays as it is. */
+  #isNews({ envelope, acked, lane }: Message): boolean {
+    const known = this.#byId.get(envelope.id)?.message
+    return known === undefined || known.acked !== acked || known.lane !== lane
   }
 
   #keep(message: Message, cursor: number | undefined, hasWaited: boolean): void {

@@ -94,7 +94,7 @@ async function open(readAll = true): Promise<{ archive: Archive; history: Histor
   } as unknown as AgentContext
   const archive = new Archive(context)
   const unread = new Unread(context)
-  const history = new History(context, { archive, people, unread })
+  const history = new History(context, { archive, people, unread, health: { unlessFailing: (task) => task } })
   const latest = await history.open()
   await unread.load(latest)
   await history.readNewest()

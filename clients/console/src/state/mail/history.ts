@@ -11,6 +11,7 @@ import { AnswerError, ApiError, NetworkError } from '@svc/sdk/errors.ts'
 import type { AgentContext } from '../agent/context.ts'
 import type { People } from '../agent/people.ts'
 import { isAbort } from '../failures.ts'
+import type { Health } from '../health.ts'
 import type { Archive, Entry, PostMark } from './archive.ts'
 import { idle, pauseOf } from './pause.ts'
 import type { Unread } from './unread.ts'
@@ -58,8 +59,16 @@ const firstOf = (window: number): number => window * WINDOW + 1
 const lastOf = (window: number): number => (window + 1) * WINDOW
 const idOf = (window: number): string => EVENTS + window
 
+interface Parts {
+  readonly archive: Archive
+  readonly people: People
+  readonly unread: Unread
+  readonly health: Pick<Health, 'unlessFailing'>
+}
+
 export class History {
   readonly #context: AgentContext
+  readonly #health: Parts['health']
   readonly #archive: Archive
   readonly #people: People
   readonly #unread: Unread
@@ -70,8 +79,9 @@ export class History {
   #ownAfter: string | undefined
   #keeping: ReturnType<typeof setTimeout> | undefined
 
-  constructor(context: AgentContext, parts: { archive: Archive; people: People; unread: Unread }) {
+  constructor(context: AgentContext, parts: Parts) {
     this.#context = context
+    this.#health = parts.health
     this.#archive = parts.archive
     this.#people = parts.people
     this.#unread = parts.unread
@@ -85,9 +95,8 @@ export class History {
     const kept = await this.#readKept()
     const { client, ended: signal, store } = this.#context
     try {
-      const { latest = 0, earliest = 1 } = await client
-        .events({ after: Number.MAX_SAFE_INTEGER, pageSize: 1, signal })
-        .page()
+      const end = client.events({ after: Number.MAX_SAFE_INTEGER, pageSize: 1, signal }).page()
+      const { latest = 0, earliest = 1 } = await this.#health.unlessFailing(end)
       this.#earliest = earliest
       // The service was restored from a backup, so other messages may have these cursors now.
       if ((kept.state?.latest ?? 0) > latest) for (const { id } of kept.windows) await store.history.delete(id)

@@ -110,7 +110,7 @@ export function Turns({ conversation, target, onReply }: Properties): JSX.Elemen
         })}
         {waiting.map((pending) => (
           <li key={pending.envelope.id} id={`turn-${pending.envelope.id}`}>
-            <WaitingTurn pending={pending} />
+            <WaitingTurn pending={pending} conversation={conversation} />
           </li>
         ))}
       </ol>
@@ -119,7 +119,9 @@ export function Turns({ conversation, target, onReply }: Properties): JSX.Elemen
 }
 
 /** On a low screen the page scrolls, and not this box (styles/mail.css). */
+const LOW_SCREEN = matchMedia('(max-height: 520px)')
+
 function scrollToEnd(box: HTMLElement): void {
-  box.scrollTop = box.scrollHeight
-  if (getComputedStyle(box).overflowY === 'visible') box.parentElement?.scrollIntoView({ block: 'end' })
+  if (LOW_SCREEN.matches) box.parentElement?.scrollIntoView({ block: 'end' })
+  else box.scrollTop = box.scrollHeight
 }

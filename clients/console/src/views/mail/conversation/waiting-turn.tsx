@@ -1,9 +1,10 @@
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import type { JSX } from 'preact'
+import type { Conversation } from '../../../state/mail/conversations.ts'
 import type { Pending } from '../../../state/mail/outbox.ts'
 import { textOf } from '../../../state/mail/texts.ts'
 import { notify } from '../../../state/notices.ts'
-import { goTo } from '../../../state/route.ts'
+import { goTo, route } from '../../../state/route.ts'
 import { strings } from '../../../strings.ts'
 import { BusyButton } from '../../parts/busy-button.tsx'
 import { ForeignText } from '../../parts/text.tsx'
@@ -12,8 +13,13 @@ import { useWorkspace } from '../../workspace-context.ts'
 
 const { turns } = strings
 
+interface Properties {
+  readonly pending: Pending
+  readonly conversation: Conversation
+}
+
 /** An own message that the service has not accepted yet: since when it waits, why, and what a person can do about it. */
-export function WaitingTurn({ pending }: { pending: Pending }): JSX.Element {
+export function WaitingTurn({ pending, conversation }: Properties): JSX.Element {
   const { outbox, drafts } = useWorkspace()
   const { id } = pending.envelope
 
@@ -21,6 +27,9 @@ export function WaitingTurn({ pending }: { pending: Pending }): JSX.Element {
   async function cancel(): Promise<void> {
     const cancelled = await outbox.cancel(id)
     if (cancelled === undefined) return
+    const { page, id: shown } = route.peek()
+    // The address may name this message. The rest of the conversation stays.
+    if (shown === id) goTo(page, conversation.entries.at(-1)?.message.envelope.id)
     const draft = drafts.create(cancelled.draft)
     drafts.save(draft)
     const text = cancelled.mayHaveArrived ? turns.cancelledMaybe : turns.cancelled

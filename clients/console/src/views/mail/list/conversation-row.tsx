@@ -16,6 +16,7 @@ const { mail } = strings
 
 /** Height of a row in CSS pixels (styles/lists.css). */
 export const ROW_HEIGHT = 72
+const SCROLLED_PAST_MS = 120
 
 /** One conversation in a list: with whom, when, how it goes on, and how much is unread. */
 export function ConversationRow({ row: { conversation, found }, wanted }: { row: Row; wanted: string }): JSX.Element {
@@ -48,7 +49,7 @@ export function ConversationRow({ row: { conversation, found }, wanted }: { row:
 function EntryPreview({ entry: { message }, wanted }: { entry: Entry; wanted: string }): JSX.Element {
   const { people } = useWorkspace()
   const isOwn = people.isOwn(message.envelope.from)
-  const opened = useOpened(message, isOwn ? 'sent' : 'mail')
+  const opened = useOpened(message, isOwn ? 'sent' : 'mail', SCROLLED_PAST_MS)
   const isSealed = 'body_enc' in message.envelope
   const body = opened?.kind === 'open' ? textOf(opened.body) : undefined
   const text = body === undefined ? (isSealed ? mail.sealedPreview : '') : excerptOf(body, wanted)

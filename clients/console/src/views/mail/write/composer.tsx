@@ -110,7 +110,10 @@ export function Composer(properties: Properties): JSX.Element {
       if (result?.lane === 'requests') notify(write.sentRequest)
       else if (isPost && result !== undefined) notify(write.posted)
       void attempt(() => budget.refresh())
-      setDraft(drafts.create(fields))
+      const next = drafts.create(fields)
+      // The page may take the composer away, which saves the latest text.
+      latest.current = next
+      setDraft(next)
       setChecked(false)
       onDone(id)
     } catch (error) {
@@ -137,7 +140,7 @@ export function Composer(properties: Properties): JSX.Element {
   return (
     <form
       class={`composer ${conversation === undefined ? '' : 'inline'}`}
-      aria-label={isPost ? strings.boards.write : isAnswer ? write.replying : strings.pages.write}
+      aria-label={isAnswer ? write.replying : isPost ? strings.boards.write : strings.pages.write}
       noValidate
       onSubmit={(event) => {
         event.preventDefault()
