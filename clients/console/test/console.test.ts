@@ -237,7 +237,7 @@ describe('two windows', () => {
     await waiting.getByRole('button', { name: strings.turns.cancel, exact: true }).click()
     await waiting.waitFor({ state: 'detached' })
     await page.getByRole('button', { name: strings.turns.editDraft, exact: true }).click()
-    await page.getByLabel(strings.write.text, { exact: true }).and(page.getByText('better not')).waitFor()
+    expect(await page.getByLabel(strings.write.text, { exact: true }).inputValue()).toBe('better not')
     await page.getByRole('button', { name: strings.write.discard, exact: true }).click()
     await page.unroute('**/v2/messages')
   })
