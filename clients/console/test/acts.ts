@@ -156,7 +156,7 @@ export async function reply(page: Page, text: string): Promise<void> {
   const form = page.getByRole('form', { name: write.replying })
   await form.getByRole('textbox').fill(text)
   await button(form, write.send).click()
-  await turn(page, text).getByText(turns.own.delivered).waitFor()
+  await turn(page, text).getByText(turns.own.delivered, { exact: true }).waitFor()
 }
 
 /** Creates a board on which everybody may post. @returns its id. */

@@ -219,7 +219,7 @@ describe('two windows', () => {
     await acts.unlock(from)
     await waiting.getByRole('button', { name: strings.turns.cancel, exact: true }).waitFor()
     isAway = false
-    await waiting.getByText(strings.turns.own.delivered).waitFor()
+    await waiting.getByText(strings.turns.own.delivered, { exact: true }).waitFor()
     await from.unroute('**/v2/messages')
     expect(new Set(envelopes).size).toBe(1)
     await acts.openConversation(to, 'inbox', 'alice')
@@ -410,7 +410,7 @@ describe('faults', () => {
     await page.getByText('a draft of the outage').waitFor()
     await page.getByRole('button', { name: strings.write.discard, exact: true }).first().click()
     await acts.openConversation(page, 'inbox', 'alice')
-    await acts.turn(page, 'written in an outage').getByText(strings.turns.own.delivered).waitFor()
+    await acts.turn(page, 'written in an outage').getByText(strings.turns.own.delivered, { exact: true }).waitFor()
     await acts.waitForState(page, 'live')
   })
 

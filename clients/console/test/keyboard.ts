@@ -87,7 +87,7 @@ export async function acceptAndAnswer(page: Page, text: string): Promise<void> {
   await field.and(page.locator(':focus')).waitFor()
   await page.keyboard.type(text)
   await page.keyboard.press('Control+Enter')
-  await turn(page, text).getByText(strings.turns.own.delivered).waitFor()
+  await turn(page, text).getByText(strings.turns.own.delivered, { exact: true }).waitFor()
   await page.keyboard.press('Escape')
   await page.keyboard.press('e')
   await page.getByText(strings.turns.received.acknowledged).first().waitFor()

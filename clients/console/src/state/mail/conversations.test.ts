@@ -109,6 +109,12 @@ const CASES: Case[] = [
     ],
   },
   {
+    why: 'a message that has just been accepted does not wait any more',
+    entries: [entryOf('a', own(1))],
+    pending: [pendingOf('a', 'bob@here', 1)],
+    groups: [['with:bob', ['a']]],
+  },
+  {
     why: 'a post that waits is in no conversation',
     entries: [],
     pending: [pendingOf('p', 'board:abc', 1)],

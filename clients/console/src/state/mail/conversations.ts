@@ -60,7 +60,12 @@ export function groupConversations(
     return group
   }
   for (const entry of entries) groupOf(entry.message.envelope).entries.push(entry)
-  for (const one of pending) if (!one.envelope.to.startsWith('board:')) groupOf(one.envelope).waiting.push(one)
+  // A message that has just been accepted is in both lists for a moment.
+  const accepted = new Set(entries.map(({ message }) => message.envelope.id))
+  for (const one of pending) {
+    const { id, to } = one.envelope
+    if (!to.startsWith('board:') && !accepted.has(id)) groupOf(one.envelope).waiting.push(one)
+  }
   return [...groups.values()].map((group) => conversationOf(group, rules)).sort((a, b) => b.newestMs - a.newestMs)
 }
 
