@@ -217,7 +217,6 @@ describe('two windows', () => {
     await checkScreen(from)
     await from.reload()
     await acts.unlock(from)
-    await waiting.getByRole('button', { name: strings.turns.cancel, exact: true }).waitFor()
     isAway = false
     await waiting.getByText(strings.turns.own.delivered, { exact: true }).waitFor()
     await from.unroute('**/v2/messages')
