@@ -407,7 +407,6 @@ describe('faults', () => {
     await page.getByText(strings.health.safe).waitFor({ state: 'detached' })
     await acts.goTo(page, 'drafts')
     await page.getByText('a draft of the outage').waitFor()
-    await page.getByRole('button', { name: strings.write.discard, exact: true }).first().click()
     await acts.openConversation(page, 'inbox', 'alice')
     await acts.turn(page, 'written in an outage').getByText(strings.turns.own.delivered, { exact: true }).waitFor()
     await acts.waitForState(page, 'live')

@@ -19,7 +19,7 @@ export interface Stage extends AsyncDisposable {
 const INSECURE = 'http://console.test'
 const WORKER = '**/console/worker-*.js'
 /** A slow machine derives a key for some seconds. */
-const PATIENCE_MS = 25_000
+const PATIENCE_MS = 90_000
 /** The tests send a hundred messages, which is more than the default daily allowance. */
 const PLENTY = { SVC_DAILY_FREE_UNITS: '100000', SVC_DAILY_HARD_LIMIT: '100000', SVC_DAILY_INTRODUCTIONS: '1000' }
 
