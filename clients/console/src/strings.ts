@@ -158,7 +158,12 @@ export const strings = {
     unreadOnly: 'Unread',
     unackedOnly: 'Not acknowledged',
     markAllRead: 'Mark all as read',
-    allHere: (count: number): string => `All ${things(count, 'message is', 'messages are')} here`,
+    allHere: (count: number): string =>
+      count === 0
+        ? 'No messages'
+        : count === 1
+          ? 'The only message is here'
+          : `All ${count.toLocaleString('en')} messages are here`,
     allSearched: (count: number): string => `Searched all ${things(count, 'message', 'messages')}`,
     loading: (count: number, older: number, sealed: number): string =>
       [

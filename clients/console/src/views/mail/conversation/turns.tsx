@@ -37,6 +37,8 @@ export function Turns({ conversation, target, onReply }: Properties): JSX.Elemen
   const box = useRef<HTMLDivElement>(null)
   const list = useRef<HTMLOListElement>(null)
   const isAtEnd = useRef(true)
+  /** Of all turns, when the box last moved to its end by itself. */
+  const height = useRef(0)
   const heightBefore = useRef<number | undefined>(undefined)
   const shown = entries.slice(-count)
   const links = linksOf(entries.map(({ message }) => message.envelope))
@@ -57,7 +59,10 @@ export function Turns({ conversation, target, onReply }: Properties): JSX.Elemen
       wanted.scrollIntoView({ block: 'center' })
     }
     // Turns grow when they are opened. The end stays in view.
-    const observer = new ResizeObserver(() => isAtEnd.current && scrollToEnd(element))
+    const observer = new ResizeObserver(() => {
+      if (isAtEnd.current) scrollToEnd(element)
+      height.current = element.scrollHeight
+    })
     if (list.current !== null) observer.observe(list.current)
     return () => observer.disconnect()
   }, [])
@@ -81,7 +86,9 @@ export function Turns({ conversation, target, onReply }: Properties): JSX.Elemen
       // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboards must be able to scroll it
       tabIndex={0}
       onScroll={({ currentTarget: element }) => {
-        isAtEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_END_PX
+        // Turns that grow move the box too. Only a person leaves the end.
+        if (element.scrollHeight === height.current)
+          isAtEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_END_PX
         if (element.scrollTop > NEAR_END_PX || count >= entries.length || heightBefore.current !== undefined) return
         heightBefore.current = element.scrollHeight
         setCount(count + STEP)
