@@ -80,7 +80,7 @@ interface PinnedKey {
 }
 
 /** Pairs of a message id and its text. */
-export type KeptTexts = readonly (readonly [string, string])[]
+type KeptTexts = readonly (readonly [string, string])[]
 
 interface ReadMark {
   /** Cursor of the last event that the owner has seen. */

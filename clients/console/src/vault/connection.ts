@@ -6,7 +6,7 @@ export interface Stores {
   readonly records: IDBObjectStore
 }
 
-export interface Connection {
+interface Connection {
   /** Runs the work in one transaction. If the browser closed the connection meanwhile, runs it again in a new one. */
   run<T>(mode: IDBTransactionMode, work: (stores: Stores) => Promise<T>): Promise<T>
 }

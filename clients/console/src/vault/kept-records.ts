@@ -16,7 +16,7 @@ import { VaultError, type VaultErrorCode } from './vault-error.ts'
  * - `full`: there is no room.
  * - `failed`: something could not be stored.
  */
-export type TroubleKind = 'newer' | 'cleared' | 'replaced' | 'gone' | 'full' | 'failed'
+type TroubleKind = 'newer' | 'cleared' | 'replaced' | 'gone' | 'full' | 'failed'
 
 export interface StorageTrouble {
   readonly kind: TroubleKind

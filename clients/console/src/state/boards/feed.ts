@@ -4,7 +4,7 @@ import type { AgentContext } from '../agent/context.ts'
 import { inPassing } from '../failures.ts'
 
 /** A post and the posts of its thread, oldest first. */
-export interface PostThread {
+interface PostThread {
   readonly root: Message
   readonly replies: readonly Message[]
 }

@@ -17,7 +17,7 @@ import { idle, pauseOf } from './pause.ts'
 import type { Unread } from './unread.ts'
 
 /** How much of the history was read. */
-export interface Progress {
+interface Progress {
   /** Whether all received and sent messages were read. */
   readonly isComplete: boolean
   /** Every event from this cursor on was read. */
@@ -44,7 +44,7 @@ interface Kept {
 
 const WINDOW = 100
 /** Messages beyond this are neither shown nor searched, so that the page does not fill the memory. */
-export const MAX_ENTRIES = 20_000
+const MAX_ENTRIES = 20_000
 /** What is read before the list is shown. */
 const FIRST = 100
 const EVENTS = 'events/'
@@ -54,7 +54,7 @@ const LAST_OWN = 'own/last'
 const KEEP_AFTER_MS = 3_000
 
 /** The number of the window that has a cursor. */
-export const windowOf = (cursor: number): number => Math.floor((cursor - 1) / WINDOW)
+const windowOf = (cursor: number): number => Math.floor((cursor - 1) / WINDOW)
 const firstOf = (window: number): number => window * WINDOW + 1
 const lastOf = (window: number): number => (window + 1) * WINDOW
 const idOf = (window: number): string => EVENTS + window

@@ -2,7 +2,7 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { utf8ToBytes } from '@noble/hashes/utils.js'
 
 /** What an avatar is drawn of. Cells are a path in a box of 7 by 7. */
-export interface Shape {
+interface Shape {
   readonly ground: string
   readonly dark: string
   readonly light: string

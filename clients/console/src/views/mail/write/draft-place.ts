@@ -2,9 +2,9 @@ import type { Draft } from '../../../state/mail/drafts.ts'
 import type { Page } from '../../../state/route.ts'
 
 /** `answer` and `postAnswer` answer something. */
-export type DraftKind = 'message' | 'answer' | 'post' | 'postAnswer'
+type DraftKind = 'message' | 'answer' | 'post' | 'postAnswer'
 
-export interface DraftPlace {
+interface DraftPlace {
   readonly kind: DraftKind
   readonly page: Page
   readonly id: string
