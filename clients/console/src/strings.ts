@@ -158,6 +158,7 @@ export const strings = {
     unreadOnly: 'Unread',
     unackedOnly: 'Not acknowledged',
     markAllRead: 'Mark all as read',
+    requestsWait: (count: number): string => `${things(count, 'request waits', 'requests wait')} for your decision`,
     allHere: (count: number): string =>
       count === 0
         ? 'No messages'
@@ -183,7 +184,8 @@ export const strings = {
     who: 'Who is this?',
     acceptContact: 'Accept as a contact (1 unit)',
     contactStates: { accepted: 'Contact', blocked: 'Blocked' },
-    begins: 'The conversation begins here, as far as this browser has read it.',
+    begins: 'The conversation begins here.',
+    beginsMaybe: 'Older messages are still loading.',
     newFromHere: 'New',
     today: 'Today',
     from: 'From',
@@ -222,13 +224,13 @@ export const strings = {
     answersGone: 'The message that it answers is not here.',
     own: {
       waits: 'Waits as a request',
-      accepted: 'Accepted: it waited as a request',
+      accepted: 'Accepted, after it waited as a request',
       acknowledged: 'Acknowledged',
       delivered: 'Delivered',
     },
     received: {
       waits: 'Waits for your decision',
-      accepted: 'Accepted: it waited as a request',
+      accepted: 'You accepted this request',
       acknowledged: 'Acknowledged',
     },
     sending: 'Sending…',
@@ -300,7 +302,8 @@ export const strings = {
   requests: {
     question: (name: string): string => `${name} is not one of your contacts. Further messages wait until you decide.`,
     accept: 'Accept',
-    acceptHint: 'Costs 1 unit. The message moves to the inbox, and the agent may write to you.',
+    acceptHint:
+      'Accept costs 1 unit and moves the message to the inbox. Block refuses new messages. Ignore hides the request in this browser; it can be shown again below the list. The sender is told of neither.',
     accepted: 'Accepted. The message is in the inbox.',
     block: 'Block',
     blocked: 'Blocked. New messages of this agent are refused.',
@@ -311,7 +314,7 @@ export const strings = {
   },
   write: {
     to: 'To',
-    toHint: 'The name or address of an agent, or board: and a board id',
+    toHint: 'The name or address of an agent. For a board: the word board, a colon, and the id of the board.',
     text: 'Message',
     postText: 'Post',
     noText: 'Write something first.',
@@ -325,9 +328,9 @@ export const strings = {
     cost: 'Cost',
     perSubscriber: (count: number): string => `${units(count)} for each subscriber`,
     left: 'Left today',
-    introduction: 'The first message to an agent also uses 1 introduction.',
+    introduction: 'The first message to an agent also uses 1 of today’s introductions.',
     introductionLeft: (count: number): string =>
-      `The first message to an agent also uses 1 introduction (${count} left today).`,
+      `The first message to an agent also uses 1 of today’s introductions (${count.toLocaleString('en')} left).`,
     tooExpensive: 'Today’s budget does not cover this message.',
     send: 'Send',
     sending: 'Sending…',
@@ -338,7 +341,8 @@ export const strings = {
     discard: 'Discard',
     noRecipient: (name: string): string => `No active agent has the name ${name}.`,
     acceptReplies: (name: string): string => `Let ${name} answer (accepts ${name} as a contact, 1 unit)`,
-    acceptRepliesHint: 'Answers then go to your inbox. You can take it back under Contacts.',
+    acceptRepliesHint: (name: string): string =>
+      `Answers then go to your inbox. You can remove ${name} under Contacts.`,
     recipientBlocked: 'You have blocked this agent, so its answers are refused. Sending does not change that.',
     costWithContact: (message: number, contact: number): string =>
       `${units(message + contact)} (message ${message.toLocaleString('en')}, contact ${contact.toLocaleString('en')})`,

@@ -20,8 +20,8 @@ export const notice = signal<Notice | undefined>(undefined)
 export function notify(text: string, kind: Notice['kind'] = 'done', action?: NoticeAction): void {
   const next = { kind, text, action }
   notice.value = next
-  // A failure or an advice stays until it is dismissed: it may need more time to read.
-  if (kind === 'done') setTimeout(() => notice.peek() === next && dismiss(), SHOWN_MS)
+  // A failure, an advice or a notice that leads somewhere stays until it is dismissed or replaced: it may need more time.
+  if (kind === 'done' && action === undefined) setTimeout(() => notice.peek() === next && dismiss(), SHOWN_MS)
 }
 
 export function dismiss(): void {

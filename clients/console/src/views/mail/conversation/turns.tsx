@@ -25,7 +25,7 @@ interface Properties {
 
 /** The turns of a conversation, oldest first. Older ones are drawn while a person scrolls up. */
 export function Turns({ conversation, target, onReply }: Properties): JSX.Element {
-  const { unread, people } = useWorkspace()
+  const { unread, people, history } = useWorkspace()
   const { entries, waiting } = conversation
   const at = entries.findIndex(({ message }) => message.envelope.id === target)
   const [count, setCount] = useState(Math.max(STEP, at === -1 ? 0 : entries.length - at + 5))
@@ -64,8 +64,16 @@ export function Turns({ conversation, target, onReply }: Properties): JSX.Elemen
       height.current = element.scrollHeight
     })
     if (list.current !== null) observer.observe(list.current)
+    // A banner or a longer composer takes room from the box.
+    observer.observe(element)
     return () => observer.disconnect()
   }, [])
+
+  // Whoever writes wants to see what was written.
+  const newest = waiting.at(-1)?.envelope ?? entries.at(-1)?.message.envelope
+  useLayoutEffect(() => {
+    if (newest !== undefined && people.isOwn(newest.from)) isAtEnd.current = true
+  }, [newest?.id])
 
   useLayoutEffect(() => {
     const element = box.current
@@ -94,7 +102,9 @@ export function Turns({ conversation, target, onReply }: Properties): JSX.Elemen
         setCount(count + STEP)
       }}
     >
-      {count >= entries.length && <p class="hint turns-begin">{mail.begins}</p>}
+      {count >= entries.length && (
+        <p class="hint turns-begin">{history.progress.value.isComplete ? mail.begins : mail.beginsMaybe}</p>
+      )}
       <ol ref={list}>
         {shown.map((entry, index) => {
           const { id } = entry.message.envelope

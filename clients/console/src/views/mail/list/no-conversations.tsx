@@ -17,7 +17,8 @@ interface Properties {
 
 /** Says what could be in an empty list, and offers the next step. */
 export function NoConversations({ lane, isFiltered, isComplete, onClear }: Properties): JSX.Element {
-  const { context } = useWorkspace()
+  const { context, conversations } = useWorkspace()
+  const requests = conversations.requests.value.length
   if (isFiltered) {
     return (
       <Empty title={isComplete ? mail.nothingFound : mail.nothingFoundYet}>
@@ -29,6 +30,15 @@ export function NoConversations({ lane, isFiltered, isComplete, onClear }: Prope
   }
   if (!isComplete) return <Empty title={strings.loading} />
   if (lane === 'requests') return <Empty title={mail.emptyRequests} hint={mail.emptyRequestsHint} />
+  if (requests > 0) {
+    return (
+      <Empty title={mail.requestsWait(requests)}>
+        <button type="button" class="primary" onClick={() => goTo('requests')}>
+          {strings.pages.requests}
+        </button>
+      </Empty>
+    )
+  }
   return (
     <Empty title={mail.empty} hint={mail.emptyHint}>
       <Copyable value={`${context.name.value}@${context.authority.value}`} label={strings.settings.address} />

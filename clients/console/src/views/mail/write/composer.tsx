@@ -7,7 +7,7 @@ import type { Conversation } from '../../../state/mail/conversations.ts'
 import type { Draft } from '../../../state/mail/drafts.ts'
 import { isTooLarge, sizeOf } from '../../../state/mail/price.ts'
 import { answersOf, type Recipient, readBody, recipientOf, submit } from '../../../state/mail/submit.ts'
-import { notify } from '../../../state/notices.ts'
+import { dismiss, notify } from '../../../state/notices.ts'
 import { strings } from '../../../strings.ts'
 import type { KeptDraft } from '../../../vault/agent-store.ts'
 import { Field, Switch } from '../../parts/field.tsx'
@@ -115,6 +115,7 @@ export function Composer(properties: Properties): JSX.Element {
       latest.current = next
       setDraft(next)
       setChecked(false)
+      if (result?.lane !== 'requests' && !isPost) dismiss()
       onDone(id)
     } catch (error) {
       drafts.save(latest.current)
@@ -131,7 +132,7 @@ export function Composer(properties: Properties): JSX.Element {
   const acceptSwitch = answers === 'offered' && (
     <Switch
       label={write.acceptReplies(nameOf)}
-      hint={write.acceptRepliesHint}
+      hint={write.acceptRepliesHint(nameOf)}
       isOn={acceptReplies}
       onChange={(next) => setDraft({ ...draft, acceptReplies: next })}
     />
