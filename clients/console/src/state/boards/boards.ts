@@ -66,9 +66,15 @@ export class Boards {
     return board
   }
 
-  async subscribe(id: string): Promise<void> {
-    await this.#context.client.subscribe(id, this.#call)
+  /**
+   * A subscription sets the role `reader`, so a writer would lose the right to post. It gets the posts anyway.
+   * @returns whether the agent is a writer, which stays as it is.
+   */
+  async subscribe(id: string): Promise<boolean> {
+    const isWriter = await this.isWriter(id)
+    if (!isWriter) await this.#context.client.subscribe(id, this.#call)
     this.noteSubscription(id)
+    return isWriter
   }
 
   async leave(id: string): Promise<void> {

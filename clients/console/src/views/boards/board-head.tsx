@@ -1,6 +1,6 @@
 import type { BoardDetails } from '@svc/contracts/resources.ts'
 import type { JSX } from 'preact'
-import { useRef } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { attempt } from '../../state/failures.ts'
 import { notify } from '../../state/notices.ts'
 import { strings } from '../../strings.ts'
@@ -12,11 +12,23 @@ import { useWorkspace } from '../workspace-context.ts'
 
 const { boards: texts } = strings
 
-export function BoardHead({ board }: { board: BoardDetails }): JSX.Element {
+interface Properties {
+  readonly board: BoardDetails
+  readonly isWriter: boolean | undefined
+  readonly onWriter: () => void
+  /** The board was just created, and the dialog, which had the focus, is gone. */
+  readonly hasFocus: boolean
+}
+
+export function BoardHead({ board, isWriter, onWriter, hasFocus }: Properties): JSX.Element {
   const { agentId } = useWorkspace()
+  const title = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    if (hasFocus) title.current?.focus()
+  }, [hasFocus])
   return (
     <header class="board-head">
-      <h2>
+      <h2 ref={title} tabIndex={-1}>
         <ForeignTitle text={board.title} />
       </h2>
       {board.description !== '' && (
@@ -40,20 +52,38 @@ export function BoardHead({ board }: { board: BoardDetails }): JSX.Element {
           <Copyable value={board.id} label={texts.id} />
         </dd>
       </dl>
-      {board.owner !== agentId && <Subscription board={board} />}
+      {board.owner !== agentId && <Subscription board={board} isWriter={isWriter === true} onWriter={onWriter} />}
     </header>
   )
 }
 
-function Subscription({ board }: { board: BoardDetails }): JSX.Element {
-  const { boards, archive, unread } = useWorkspace()
+interface SubscriptionProperties {
+  readonly board: BoardDetails
+  readonly isWriter: boolean
+  readonly onWriter: () => void
+}
+
+function Subscription({ board, isWriter, onWriter }: SubscriptionProperties): JSX.Element | null {
+  const { boards, archive, unread, budget } = useWorkspace()
   const actions = useRef<HTMLDivElement>(null)
   // Each of the two buttons is replaced by the other one when it was pressed.
   const keepFocus = (): void => actions.current?.focus()
   if (!boards.marks.value.subscribed.includes(board.id)) {
+    if (isWriter) return null
     return (
       <div ref={actions} tabIndex={-1} class="actions">
-        <Subscribe boardId={board.id} onDone={keepFocus} />
+        <BusyButton
+          class="primary"
+          onPress={async () => {
+            const isWriter = await boards.subscribe(board.id)
+            notify(isWriter ? texts.writersGet : texts.subscribed)
+            if (isWriter) onWriter()
+            keepFocus()
+            await attempt(() => budget.refresh())
+          }}
+        >
+          {texts.subscribe}
+        </BusyButton>
         <span class="hint">{texts.subscribeHint}</span>
       </div>
     )
@@ -72,23 +102,5 @@ function Subscription({ board }: { board: BoardDetails }): JSX.Element {
       </BusyButton>
       <span class="hint">{texts.subscribedHere}</span>
     </div>
-  )
-}
-
-export function Subscribe({ boardId, onDone }: { boardId: string; onDone: () => void }): JSX.Element {
-  const { boards, budget } = useWorkspace()
-  return (
-    <BusyButton
-      class="primary"
-      title={texts.subscribeHint}
-      onPress={async () => {
-        await boards.subscribe(boardId)
-        notify(texts.subscribed)
-        onDone()
-        await attempt(() => budget.refresh())
-      }}
-    >
-      {texts.subscribe}
-    </BusyButton>
   )
 }

@@ -20,7 +20,7 @@ import { useFeed } from './use-feed.ts'
 const { boards: texts } = strings
 
 /** One board, or why it is not shown. */
-export function BoardPane({ id }: { id: string }): JSX.Element {
+export function BoardPane({ id, hasFocus }: { id: string; hasFocus: boolean }): JSX.Element {
   const { boards, archive, unread } = useWorkspace()
   const [problem, setProblem] = useState<string | undefined>(undefined)
   const board = boards.find(id)
@@ -39,7 +39,7 @@ export function BoardPane({ id }: { id: string }): JSX.Element {
         <Icon name="back" />
         {texts.back}
       </button>
-      {board !== undefined && <OpenBoard board={board} />}
+      {board !== undefined && <OpenBoard board={board} hasFocus={hasFocus} />}
       {board === undefined && problem === undefined && <p role="status">{strings.loading}</p>}
       {board === undefined && problem !== undefined && (
         <Empty title={problem}>
@@ -53,7 +53,7 @@ export function BoardPane({ id }: { id: string }): JSX.Element {
 }
 
 /** What the board is, its posts, and for the owner its members and hidden posts. */
-function OpenBoard({ board }: { board: BoardDetails }): JSX.Element {
+function OpenBoard({ board, hasFocus }: { board: BoardDetails; hasFocus: boolean }): JSX.Element {
   const { boards, people, drafts, agentId } = useWorkspace()
   const { id } = board
   const to = `board:${id}`
@@ -77,7 +77,7 @@ function OpenBoard({ board }: { board: BoardDetails }): JSX.Element {
 
   return (
     <>
-      <BoardHead board={board} />
+      <BoardHead board={board} isWriter={isWriter} onWriter={() => setWriter(true)} hasFocus={hasFocus} />
       {isOwner && members !== undefined && <Members board={board} members={members} onChange={readMembers} />}
       {isOwner && <HiddenPosts boardId={id} onRestore={(post) => feed.add(post)} />}
       <PostComposer
@@ -97,7 +97,7 @@ function OpenBoard({ board }: { board: BoardDetails }): JSX.Element {
         members={members}
         onMembers={readMembers}
         subscribers={subscribers}
-        onWrite={() => setWriting(true)}
+        isWriting={isWriting}
       />
     </>
   )

@@ -10,7 +10,7 @@ import { useWorkspace } from '../workspace-context.ts'
 import { BoardList, type Listed } from './board-list.tsx'
 import { BoardPane } from './board-pane.tsx'
 import { CreateBoard } from './create-board.tsx'
-import { focusOpenById, OpenById } from './open-by-id.tsx'
+import { OpenById } from './open-by-id.tsx'
 
 const { boards: texts } = strings
 
@@ -19,6 +19,7 @@ export function BoardsPage(): JSX.Element {
   const workspace = useWorkspace()
   const { boards, agentId, archive } = workspace
   const [isCreating, setCreating] = useState(false)
+  const [created, setCreated] = useState<string | undefined>(undefined)
   const { id } = route.value
   const all = boards.all.value
   // An unread post shows that the agent is subscribed, wherever that was done.
@@ -37,16 +38,6 @@ export function BoardsPage(): JSX.Element {
   const lost = unread.filter((board) => !all?.some(({ id }) => id === board))
   const followed = [...foreign.filter(isFollowed), ...lost.map((id) => ({ id, title: shortId(id) }))]
   const isEmpty = all?.length === 0 && followed.length === 0
-  const nextSteps = (
-    <div class="actions">
-      <button type="button" class="primary" onClick={() => setCreating(true)}>
-        {texts.emptyCreate}
-      </button>
-      <button type="button" onClick={focusOpenById}>
-        {texts.emptyOpen}
-      </button>
-    </div>
-  )
   return (
     <div class={`panes ${id === undefined ? '' : 'reading'}`}>
       <section class="pane-list" aria-label={texts.list}>
@@ -62,11 +53,7 @@ export function BoardsPage(): JSX.Element {
               {strings.loading}
             </p>
           )}
-          {isEmpty && (
-            <Empty title={texts.empty} hint={texts.emptyHint}>
-              {nextSteps}
-            </Empty>
-          )}
+          {isEmpty && <Empty title={texts.empty} hint={texts.emptyHint} />}
           <BoardList title={texts.mine} boards={mine} />
           <BoardList title={texts.followed} hint={texts.followedHint} boards={all === undefined ? [] : followed} />
           <BoardList title={texts.others} boards={foreign.filter((board) => !isFollowed(board))} />
@@ -74,9 +61,13 @@ export function BoardsPage(): JSX.Element {
         </div>
       </section>
       <section class="pane-reader" aria-label={strings.pages.boards}>
-        {id === undefined ? <Empty title={isEmpty ? '' : texts.nothingChosen} /> : <BoardPane key={id} id={id} />}
+        {id === undefined ? (
+          <Empty title={isEmpty ? '' : texts.nothingChosen} />
+        ) : (
+          <BoardPane key={id} id={id} hasFocus={id === created} />
+        )}
       </section>
-      {isCreating && <CreateBoard onClose={() => setCreating(false)} />}
+      {isCreating && <CreateBoard onClose={() => setCreating(false)} onCreated={setCreated} />}
     </div>
   )
 }

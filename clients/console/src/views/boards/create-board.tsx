@@ -11,7 +11,12 @@ import { useWorkspace } from '../workspace-context.ts'
 const { boards: texts } = strings
 const VISIBILITIES = Object.entries(texts.visibilities) as [BoardVisibility, string][]
 
-export function CreateBoard({ onClose }: { onClose: () => void }): JSX.Element {
+interface Properties {
+  readonly onClose: () => void
+  readonly onCreated: (id: string) => void
+}
+
+export function CreateBoard({ onClose, onCreated }: Properties): JSX.Element {
   const { boards, budget } = useWorkspace()
   const [title, setTitle] = useState('')
   const [description, setDescription] = useState('')
@@ -30,6 +35,7 @@ export function CreateBoard({ onClose }: { onClose: () => void }): JSX.Element {
       const isPrivate = visibility === 'private'
       const board = await boards.create({ title, description, visibility, posting: isPrivate ? 'members' : posting })
       onClose()
+      onCreated(board.id)
       goTo('boards', board.id)
       await attempt(() => budget.refresh())
     } catch (error) {

@@ -1,23 +1,20 @@
-import type { BoardDetails } from '@svc/contracts/resources.ts'
 import type { JSX } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { threadsOf } from '../../state/boards/feed.ts'
-import type { MayPost } from '../../state/boards/may-post.ts'
 import { successorOf } from '../../state/boards/places.ts'
 import { strings } from '../../strings.ts'
 import { BusyButton } from '../parts/busy-button.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { useShortcut } from '../parts/use-shortcut.ts'
 import { useWorkspace } from '../workspace-context.ts'
-import { Subscribe } from './board-head.tsx'
 import { type FeedProperties, Post } from './post.tsx'
 import { elementOf } from './post-element.ts'
 
 const { boards: texts } = strings
 
 /** The posts of a board by thread. `j` and `k` move the focus between them. */
-export function FeedView({ onWrite, ...shared }: FeedProperties & { onWrite: () => void }): JSX.Element {
-  const { board, feed, fresh, may } = shared
+export function FeedView({ isWriting, ...shared }: FeedProperties & { isWriting: boolean }): JSX.Element {
+  const { board, feed, fresh } = shared
   const posts = feed.posts.value
   const threads = threadsOf(posts ?? [])
   const order = threads.flatMap(({ root, replies }) => [root, ...replies].map(({ envelope }) => envelope.id))
@@ -52,9 +49,7 @@ export function FeedView({ onWrite, ...shared }: FeedProperties & { onWrite: () 
         <p class="hint">{texts.feedHint}</p>
       </header>
       {posts === undefined && <p role="status">{strings.loading}</p>}
-      {posts?.length === 0 && (
-        <NoPosts board={board} may={may} onWrite={onWrite} onSubscribed={() => heading.current?.focus()} />
-      )}
+      {posts?.length === 0 && !isWriting && <NoPosts boardId={board.id} />}
       {feed.hasMore.value && <BusyButton onPress={() => feed.readMore()}>{texts.loadNewer}</BusyButton>}
       {threads.map(({ root, replies }) => (
         <div key={root.envelope.id} class="thread">
@@ -74,28 +69,10 @@ export function FeedView({ onWrite, ...shared }: FeedProperties & { onWrite: () 
   )
 }
 
-interface NoPostsProperties {
-  readonly board: BoardDetails
-  readonly may: MayPost
-  readonly onWrite: () => void
-  readonly onSubscribed: () => void
-}
-
-function NoPosts({ board, may, onWrite, onSubscribed }: NoPostsProperties): JSX.Element {
-  const { boards, agentId } = useWorkspace()
-  const isSubscribed = board.owner === agentId || boards.marks.value.subscribed.includes(board.id)
-  return (
-    <Empty title={texts.noPosts} hint={texts.noPostsHint}>
-      <div class="actions">
-        {may === 'yes' && (
-          <button type="button" onClick={onWrite}>
-            {texts.writeFirst}
-          </button>
-        )}
-        {!isSubscribed && <Subscribe boardId={board.id} onDone={onSubscribed} />}
-      </div>
-    </Empty>
-  )
+function NoPosts({ boardId }: { boardId: string }): JSX.Element {
+  const hidden = useWorkspace().boards.marks.value.hidden[boardId] ?? []
+  if (hidden.length > 0) return <Empty title={texts.allHidden} hint={texts.allHiddenHint} />
+  return <Empty title={texts.noPosts} hint={texts.noPostsHint} />
 }
 
 function focusedPost(): string | undefined {

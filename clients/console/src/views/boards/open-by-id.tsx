@@ -7,11 +7,6 @@ import { Field } from '../parts/field.tsx'
 
 const { boards: texts } = strings
 
-/** For the empty list, which leads to the field. */
-export function focusOpenById(): void {
-  document.querySelector<HTMLElement>('.open-by-id input')?.focus()
-}
-
 /** An unlisted board is found only by its id. */
 export function OpenById(): JSX.Element {
   const [id, setId] = useState('')

@@ -59,13 +59,24 @@ export function Moderation(properties: ModerationProperties): JSX.Element | null
     const restore = async (): Promise<void> => {
       await boards.setHidden(board.id, id, false)
       feed.add(post)
+      // The notice, which had the focus, is gone, and the post is drawn after this task.
+      setTimeout(() => elementOf(id)?.focus())
     }
     notify(texts.hidden, 'done', { label: texts.undo, run: () => void attempt(restore) })
   }
 
   async function ban(): Promise<void> {
-    await boards.setMember(board.id, await people.idOf(from), 'banned')
-    notify(texts.banned(author))
+    const banned = await people.idOf(from)
+    const known = members ?? (await boards.members(board.id)) ?? []
+    const before = known.find(({ agent_id }) => agent_id === banned)?.role ?? 'none'
+    await boards.setMember(board.id, banned, 'banned')
+    const lift = async (): Promise<void> => {
+      // The owner cannot be banned.
+      if (before !== 'owner') await boards.setMember(board.id, banned, before)
+      await onMembers()
+      elementOf(id)?.focus()
+    }
+    notify(texts.banned(author), 'done', { label: texts.undo, run: () => void attempt(lift) })
     await onMembers()
     // The buttons that ban this agent are gone.
     elementOf(id)?.focus()

@@ -49,10 +49,9 @@ export function PostComposer(properties: Properties): JSX.Element {
           {texts.write}
         </button>
       )}
-      {may === 'no' && <p class="hint">{texts.notWriter}</p>}
-      {may === 'unknown' && (
+      {may !== 'yes' && (
         <>
-          <p class="hint">{texts.membersPost}</p>
+          <p class="hint">{may === 'no' ? texts.notWriter : texts.membersPost}</p>
           <BusyButton
             class="small"
             onPress={async () => {
@@ -60,7 +59,7 @@ export function PostComposer(properties: Properties): JSX.Element {
               actions.current?.focus()
             }}
           >
-            {texts.askWriter}
+            {may === 'no' ? texts.askAgain : texts.askWriter}
           </BusyButton>
         </>
       )}
