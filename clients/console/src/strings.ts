@@ -415,6 +415,7 @@ export const strings = {
     subscribe: 'Subscribe',
     subscribeHint: 'New posts are then counted beside Boards. Costs 1 unit.',
     leave: 'Leave',
+    leaveWriter: 'A writer who leaves can no longer post here.',
     subscribedHere: 'Subscribed, as far as this browser knows',
     subscribed: 'Subscribed.',
     writersGet: 'You are a writer of this board, and writers get the posts anyway.',

@@ -100,7 +100,10 @@ function Subscription({ board, isWriter, onWriter }: SubscriptionProperties): JS
       >
         {texts.leave}
       </BusyButton>
-      <span class="hint">{texts.subscribedHere}</span>
+      <span class="hint">
+        {texts.subscribedHere}
+        {board.posting === 'members' && ` ${texts.leaveWriter}`}
+      </span>
     </div>
   )
 }
