@@ -254,7 +254,7 @@ describe('two windows', () => {
     await acts.openBoard(guest, id)
     await guest.getByText(strings.boards.noPosts).waitFor()
     await checkScreen(guest)
-    await owner.getByText(strings.boards.hiddenTitle).click()
+    await owner.locator('summary').filter({ hasText: strings.boards.hiddenTitle }).click()
     await owner.getByRole('button', { name: new RegExp(`^${strings.boards.restore}: `) }).click()
     await acts.feedOf(owner).getByText('a post to be hidden').waitFor()
   })
