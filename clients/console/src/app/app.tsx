@@ -52,11 +52,11 @@ export function App(): JSX.Element {
   )
 }
 
-function Start(): JSX.Element {
+function Start(): JSX.Element | null {
   if (missing.length > 0) return <Insecure />
   const state = vault.state.value
   if (state === 'opening') return <p role="status">{strings.loading}</p>
-  if (state === 'failed') return vault.trouble.value === undefined ? <NoStorage /> : <></>
+  if (state === 'failed') return vault.trouble.value === undefined ? <NoStorage /> : null
   if (state === 'locked') return <Unlock />
   if (state === 'none' || vault.agents.value.length === 0) return <AddAgent isFirst />
   const shown = workspace.value

@@ -8,6 +8,6 @@ test.each([
   ['no writer any more', 'bob', 'members', false, true, 'no'],
   ['somebody who has posted', 'bob', 'members', undefined, true, 'yes'],
   ['somebody else', 'bob', 'members', undefined, false, 'unknown'],
-] as const)('spec 8.4: who may post: %s', (_, agentId, posting, isWriter, hasPosted, expected) => {
+] as const)('who may post: %s', (_, agentId, posting, isWriter, hasPosted, expected) => {
   expect(mayPost({ owner: 'alice', posting }, { agentId, isWriter, hasPosted })).toBe(expected)
 })
