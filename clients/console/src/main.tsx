@@ -1,6 +1,7 @@
 import './styles/main.css'
 import { render } from 'preact'
 import { App } from './app/app.tsx'
+import { loadLater } from './app/later.tsx'
 import { followAttention } from './state/attention.ts'
 import { followAddress } from './state/route.ts'
 import { followVault } from './state/session.ts'
@@ -11,3 +12,4 @@ followAddress()
 followVault()
 followAttention()
 render(<App />, root)
+void loadLater()

@@ -5,7 +5,7 @@ import { type AgentKey, parseKey } from '@svc/sdk'
 import type { Locator, Page } from '@svc/test/support/engines/chromium.ts'
 
 export const PASSPHRASE = 'correct horse battery'
-const { start, mail, write, requests, settings, boards, contacts } = strings
+const { start, mail, write, requests, settings, boards, contacts, turns } = strings
 
 const button = (page: Page | Locator, name: string): Locator => page.getByRole('button', { name, exact: true })
 const field = (page: Page | Locator, label: string): Locator => page.getByLabel(label, { exact: true })
@@ -74,17 +74,20 @@ export async function goTo(page: Page, name: keyof typeof strings.pages): Promis
   await page.getByRole('heading', { level: 1, name: strings.pages[name] }).waitFor()
 }
 
-/** Exports the key, and reads it as the CLI would. */
+/** Saves the key file, which needs the passphrase, and reads it as the CLI would. */
 export async function exportKey(page: Page): Promise<AgentKey> {
   await goTo(page, 'settings')
-  await button(page, settings.exportKey).click()
+  await button(page.getByRole('region', { name: settings.keys }), settings.exportKey).click()
+  const dialog = page.getByRole('dialog')
+  await field(dialog, start.passphrase).fill(PASSPHRASE)
   const downloading = page.waitForEvent('download')
-  await button(page, settings.exportKeyButton).click()
-  await page.getByText(settings.keyExported).waitFor()
-  return parseKey(await readFile(await (await downloading).path(), 'utf8'))
+  await button(dialog, settings.exportKeyButton).click()
+  const file = await (await downloading).path()
+  await dialog.waitFor({ state: 'detached' })
+  return parseKey(await readFile(file, 'utf8'))
 }
 
-/** Writes and sends a sealed message to a name. */
+/** Writes a sealed message to a name, and sends it. Its conversation is shown then. */
 export async function sendSealed(page: Page, to: string, text: string): Promise<void> {
   await goTo(page, 'write')
   await field(page, write.to).fill(to)
@@ -92,7 +95,7 @@ export async function sendSealed(page: Page, to: string, text: string): Promise<
   const seal = field(page, write.seal)
   if (!(await seal.isChecked())) await seal.check()
   await button(page, write.send).click()
-  await page.getByRole('heading', { level: 1, name: strings.pages.sent }).waitFor()
+  await turn(page, text).waitFor()
 }
 
 /** Writes to a name that nobody has. @returns what the page says about it. */
@@ -101,9 +104,11 @@ export async function sendToNobody(page: Page, name: string, isSealed: boolean):
   await field(page, write.to).fill(name)
   await field(page, write.text).fill('for nobody')
   await field(page, write.seal).setChecked(isSealed)
-  await field(page, write.acceptReplies).setChecked(false)
+  await field(page, write.acceptReplies(name)).setChecked(false)
   await button(page, write.send).click()
-  const problem = await page.getByRole('alert').textContent()
+  // The error stands at the field, which names it.
+  await field(page, write.to).and(page.locator('[aria-invalid=true]')).waitFor()
+  const problem = await page.locator('.field:has([aria-invalid=true]) .problem').textContent()
   await button(page, write.discard).click()
   return problem
 }
@@ -117,11 +122,26 @@ export async function takeBack(page: Page, name: string): Promise<void> {
   await row.waitFor({ state: 'detached' })
 }
 
-/** Opens the message whose row begins with a text. */
-export async function openMessage(page: Page, lane: 'inbox' | 'requests', text: string): Promise<Locator> {
+/** Opens the conversation with an agent. */
+export async function openConversation(page: Page, lane: 'inbox' | 'requests', name: string): Promise<void> {
   await goTo(page, lane)
-  await page.getByRole('listbox', { name: strings.pages[lane] }).getByText(text).first().click()
-  const message = page.getByRole('article')
+  await page.getByRole('listbox', { name: strings.pages[lane] }).getByRole('option').filter({ hasText: name }).click()
+  await page.getByRole('heading', { level: 2, name: new RegExp(`^${name}`) }).waitFor()
+}
+
+/** The message of the open conversation that has a text. */
+export function turn(page: Page, text: string): Locator {
+  return page.getByRole('log', { name: mail.thread }).getByRole('article').filter({ hasText: text })
+}
+
+/** Opens the conversation with an agent, and waits for a message of it. */
+export async function openMessage(
+  page: Page,
+  lane: 'inbox' | 'requests',
+  { from, text }: { from: string; text: string },
+): Promise<Locator> {
+  await openConversation(page, lane, from)
+  const message = turn(page, text)
   await message.getByRole('group', { name: new RegExp(`^${mail.body('')}`) }).waitFor()
   return message
 }
@@ -131,15 +151,12 @@ export async function acceptRequest(page: Page): Promise<void> {
   await page.getByRole('heading', { level: 1, name: strings.pages.inbox }).waitFor()
 }
 
-/** @returns to whom the answer goes, as the page says. */
-export async function reply(page: Page, text: string): Promise<string | null> {
-  await button(page, mail.reply).click()
+/** Writes in the open conversation. */
+export async function reply(page: Page, text: string): Promise<void> {
   const form = page.getByRole('form', { name: write.replying })
-  const to = await form.getByText(/^To [^ ]+@[^ ]+$/).textContent()
-  await field(form, write.text).fill(text)
+  await form.getByRole('textbox').fill(text)
   await button(form, write.send).click()
-  await form.waitFor({ state: 'detached' })
-  return to
+  await turn(page, text).getByText(turns.own.delivered, { exact: true }).waitFor()
 }
 
 /** Creates a board on which everybody may post. @returns its id. */
@@ -147,6 +164,7 @@ export async function createBoard(page: Page, title: string): Promise<string> {
   await goTo(page, 'boards')
   await button(page, boards.create).click()
   await field(page, boards.title).fill(title)
+  await page.getByRole('radio', { name: boards.visibilityShort.public }).check()
   await field(page, boards.posting).selectOption('anyone')
   await button(page, boards.createButton).click()
   await page.getByRole('heading', { level: 2, name: title }).waitFor()

@@ -9,6 +9,7 @@ import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from 'vitest'
 import { findBarriers } from './accessibility.ts'
 import * as acts from './acts.ts'
+import * as keyboard from './keyboard.ts'
 import { type Stage, startStage } from './stage.ts'
 
 /** Only a step that hangs takes this long. Each action ends much sooner (stage.ts). */
@@ -130,24 +131,44 @@ describe('two windows', () => {
     await acts.waitForState(bob, 'live')
   })
 
-  test('a sealed message arrives as a request, is accepted, and is answered to the inbox', SLOW, async () => {
+  test('a sealed message arrives as a request, is accepted, and is answered in its conversation', SLOW, async () => {
     const [from, to] = [windowOf(alice), windowOf(bob)]
     await acts.sendSealed(from, 'Bob', 'for bob alone')
-    const request = await acts.openMessage(to, 'requests', 'for bob alone')
+    await acts.turn(from, 'for bob alone').getByText(strings.turns.own.waits).waitFor()
+    await to.getByText(`1 ${strings.mail.unread}`).first().waitFor()
+    const request = await acts.openMessage(to, 'requests', { from: 'alice', text: 'for bob alone' })
     await request.getByRole('group', { name: strings.badges.label }).getByText(strings.badges.sealed).waitFor()
     await request.getByRole('group', { name: strings.badges.label }).getByText(strings.badges.directory).waitFor()
     // The message names its sender by address, so nobody has to be asked who it is.
-    await request.getByRole('heading', { name: /^alice/ }).waitFor()
-    expect(await request.getByText(strings.identify.title).count()).toBe(0)
+    expect(await to.getByText(strings.identify.title).count()).toBe(0)
     await checkScreen(to)
     await acts.acceptRequest(to)
-    expect(await acts.reply(to, 'an answer from bob')).toBe(strings.sent.to(`alice@${stage.system.authority}`))
-    const answer = await acts.openMessage(from, 'inbox', 'an answer from bob')
-    await answer.getByText('an answer from bob').waitFor()
-    // A sent message is sealed for its recipient, so its sender reads the copy that the browser kept.
-    await acts.goTo(from, 'sent')
-    await from.getByText('for bob alone').first().waitFor()
+    await acts.turn(to, 'for bob alone').getByText(strings.turns.received.accepted).waitFor()
+    await acts.reply(to, 'an answer from bob')
+    // The page of the sender says by itself that its request was accepted.
+    await acts.turn(from, 'an answer from bob').waitFor()
+    await acts.turn(from, 'for bob alone').getByText(strings.turns.own.accepted).waitFor()
+    await to.getByRole('button', { name: strings.mail.acknowledge, exact: true }).click()
+    await acts.goTo(from, 'contacts')
+    await acts.openConversation(from, 'inbox', 'bob')
+    await acts.turn(from, 'for bob alone').getByText(strings.turns.own.acknowledged).waitFor()
     await checkScreen(from)
+  })
+
+  test('a request and its response are shown as a pair, and a person answers it as a response', SLOW, async () => {
+    const page = windowOf(bob)
+    const client = new AgentClient({ url: stage.system.urls[0] ?? '', key: bobsKey })
+    await client.setContact(carol.key?.agentId ?? '', 'accepted')
+    await carol.setContact('bob', 'accepted')
+    const sent = await carol.send({ to: 'bob', body: { question: 'how many?' }, type: 'request' })
+    const request = await acts.openMessage(page, 'inbox', { from: 'carol', text: 'how many?' })
+    await request.getByText(strings.turns.unanswered).waitFor()
+    await acts.reply(page, 'seven')
+    await request.getByText(strings.turns.answered, { exact: true }).waitFor()
+    await acts.turn(page, 'seven').getByText(strings.turns.kinds.response).waitFor()
+    await checkScreen(page)
+    const { items } = await carol.inbox({ lane: 'inbox' }).page()
+    expect(items.map(({ envelope }) => envelope)).toMatchObject([{ type: 'response', reply_to: sent.msg_id }])
   })
 
   test('a recipient that was accepted with a message is listed, and can be taken back', SLOW, async () => {
@@ -155,7 +176,7 @@ describe('two windows', () => {
     await page.reload()
     await acts.unlock(page)
     await acts.goTo(page, 'write')
-    const offer = page.getByLabel(strings.write.acceptReplies, { exact: true })
+    const offer = page.getByLabel(strings.write.acceptReplies('carol'), { exact: true })
     await page.getByLabel(strings.write.to, { exact: true }).fill('carol')
     await page.getByText(strings.write.costWithContact(1, 1)).waitFor()
     expect(await offer.isChecked()).toBe(true)
@@ -180,29 +201,44 @@ describe('two windows', () => {
     expect(await acts.sendToNobody(page, 'bobb', false)).toBe(problem)
   })
 
-  test('an envelope without an answer outlives a reload, and is sent again as it was', SLOW, async () => {
+  test('an envelope without an answer waits, outlives a reload, and goes by itself as it was', SLOW, async () => {
     const [from, to] = [windowOf(alice), windowOf(bob)]
     const envelopes: (string | null)[] = []
+    let isAway = true
     await from.route('**/v2/messages', async (route) => {
       envelopes.push(route.request().postData())
       const response = await route.fetch()
       // The service accepts the first request, and its answer is lost on the way.
-      await route.fulfill(envelopes.length === 1 ? { body: 'a proxy answers' } : { response })
+      await route.fulfill(isAway ? { body: 'a proxy answers' } : { response })
     })
     await acts.sendSealed(from, 'bob', 'sent twice, delivered once')
+    const waiting = acts.turn(from, 'sent twice, delivered once')
+    await waiting.getByText(strings.turns.waitsSince('').trim()).waitFor()
+    await checkScreen(from)
     await from.reload()
     await acts.unlock(from)
-    await acts.goTo(from, 'sent')
-    await from.getByText(strings.sent.states.unknown).waitFor()
-    await checkScreen(from)
-    const again = from.getByRole('button', { name: strings.sent.retry, exact: true })
-    await again.click()
-    await again.waitFor({ state: 'detached' })
+    isAway = false
+    await waiting.getByText(strings.turns.own.delivered, { exact: true }).waitFor()
     await from.unroute('**/v2/messages')
-    expect(envelopes).toHaveLength(2)
-    expect(envelopes[1]).toBe(envelopes[0])
-    await acts.openMessage(to, 'inbox', 'sent twice, delivered once')
-    expect(await rowsOf(to, 'inbox').filter({ hasText: 'sent twice' }).count()).toBe(1)
+    expect(new Set(envelopes).size).toBe(1)
+    await acts.openConversation(to, 'inbox', 'alice')
+    expect(await acts.turn(to, 'sent twice').count()).toBe(1)
+  })
+
+  test('a message that waits is cancelled, and is a draft again', SLOW, async () => {
+    const page = windowOf(alice)
+    await page.route('**/v2/messages', (route) => route.abort())
+    await acts.openConversation(page, 'inbox', 'bob')
+    const form = page.getByRole('form', { name: strings.write.replying })
+    await form.getByRole('textbox').fill('better not')
+    await form.getByRole('textbox').press('Control+Enter')
+    const waiting = acts.turn(page, 'better not')
+    await waiting.getByRole('button', { name: strings.turns.cancel, exact: true }).click()
+    await waiting.waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: strings.turns.editDraft, exact: true }).click()
+    expect(await page.getByLabel(strings.write.text, { exact: true }).inputValue()).toBe('better not')
+    await page.getByRole('button', { name: strings.write.discard, exact: true }).click()
+    await page.unroute('**/v2/messages')
   })
 
   test('a board is moderated', SLOW, async () => {
@@ -210,9 +246,6 @@ describe('two windows', () => {
     const id = await acts.createBoard(owner, 'Releases')
     await acts.openBoard(guest, id)
     await acts.post(guest, 'a post to be hidden')
-    await owner.reload()
-    await acts.unlock(owner)
-    await acts.openBoard(owner, id)
     const post = acts.feedOf(owner).getByRole('article').filter({ hasText: 'a post to be hidden' })
     await post.getByRole('button', { name: strings.boards.hide, exact: true }).click()
     await post.waitFor({ state: 'detached' })
@@ -221,26 +254,32 @@ describe('two windows', () => {
     await acts.openBoard(guest, id)
     await guest.getByText(strings.boards.noPosts).waitFor()
     await checkScreen(guest)
-    await owner.getByText(strings.boards.hiddenTitle).click()
+    await owner.locator('summary').filter({ hasText: strings.boards.hiddenTitle }).click()
     await owner.getByRole('button', { name: new RegExp(`^${strings.boards.restore}: `) }).click()
     await acts.feedOf(owner).getByText('a post to be hidden').waitFor()
   })
 
-  test.each(['drafts', 'write', 'contacts', 'settings'] as const)(
-    'the page %s has no barrier, at the width of a phone too',
+  test.each(['inbox', 'drafts', 'write', 'contacts', 'settings'] as const)(
+    'the page %s has no barrier, at the widths of a phone and at 200% of a small screen too',
     SLOW,
     async (name) => {
       const page = windowOf(bob)
       await acts.goTo(page, name)
       await checkScreen(page)
-      await page.setViewportSize({ width: 360, height: 740 })
-      await checkScreen(page)
+      for (const [width, height] of [
+        [390, 780],
+        [320, 640],
+        [640, 360],
+      ] as const) {
+        await page.setViewportSize({ width, height })
+        await checkScreen(page)
+      }
       await page.setViewportSize({ width: 1280, height: 720 })
     },
   )
 })
 
-test('a second agent in the same browser begins in its own inbox, and a lock ends its notices', SLOW, async () => {
+test('a second agent in the same browser begins in its own inbox, and is reminded of its key', SLOW, async () => {
   const page = windowOf(alice)
   const chooser = page.getByRole('button', { name: new RegExp(`^${strings.agents.open}`) })
   await acts.goTo(page, 'settings')
@@ -249,27 +288,42 @@ test('a second agent in the same browser begins in its own inbox, and a lock end
   await page.getByLabel(strings.start.name, { exact: true }).fill('Second Agent')
   await page.getByRole('button', { name: strings.start.createButton, exact: true }).click()
   await acts.waitForInbox(page)
+  await page.getByRole('region', { name: strings.keyReminder.label }).waitFor()
   await chooser.filter({ hasText: 'second-agent' }).click()
   await checkScreen(page)
   await page.getByRole('dialog').getByRole('button').filter({ hasText: 'alice' }).click()
   await chooser.filter({ hasText: 'alice' }).waitFor()
-  const advice = page.getByText(strings.start.exportAdvice)
-  await advice.waitFor()
+  // The key of the first agent was saved, that of the second was not.
+  const reminder = page.getByRole('region', { name: strings.keyReminder.label })
+  expect(await reminder.count()).toBe(0)
   await page.getByRole('button', { name: strings.agents.lock, exact: true }).click()
-  await advice.waitFor({ state: 'detached' })
   await acts.unlock(page)
   await acts.waitForState(page, 'live')
+})
+
+test('the main path by keyboard alone, with a focus that is seen', SLOW, async () => {
+  const profile = await stage.openProfile()
+  const page = await stage.openConsole(profile, 0)
+  await keyboard.createAgent(page, 'dora')
+  const client = new AgentClient({ url: stage.system.urls[0] ?? '', key: generateKey() })
+  await client.register('eric')
+  await client.send({ to: 'dora', body: 'are you there?' }, { acceptReplies: true })
+  await keyboard.acceptAndAnswer(page, 'yes, by keyboard')
+  await keyboard.write(page, 'carol', 'a message by keyboard')
+  await page.keyboard.press('Escape')
+  await keyboard.search(page, 'are you there')
+  await keyboard.showShortcuts(page)
+  await keyboard.lockAndUnlock(page)
+  expect((await client.inbox().page()).items).toHaveLength(1)
+  await checkScreen(page)
+  await profile.close()
 })
 
 describe('hostile messages', () => {
   test.each(HOSTILE)('%s: it stays text, inside its box', SLOW, async (what, text) => {
     const page = windowOf(bob)
-    if (what === HOSTILE[0][0]) {
-      const client = new AgentClient({ url: stage.system.urls[0] ?? '', key: bobsKey })
-      await client.setContact(carol.key?.agentId ?? '', 'accepted')
-    }
     await carol.send({ to: 'bob', body: `${what}: ${text}` })
-    const message = await acts.openMessage(page, 'inbox', `${what}:`)
+    const message = await acts.openMessage(page, 'inbox', { from: 'carol', text: `${what}:` })
     const box = message.getByRole('group', { name: new RegExp(`^${strings.mail.body('')}`) })
     await box.getByText(`${what}:`).waitFor()
     expect(await box.locator('img, script, b, a, iframe').count()).toBe(0)
@@ -308,7 +362,7 @@ describe('lock', () => {
     await checkScreen(page)
     await acts.unlock(page)
     await acts.goTo(page, 'inbox')
-    await rowsOf(page, 'inbox').filter({ hasText: 'for bob alone' }).waitFor()
+    await acts.openMessage(page, 'inbox', { from: 'alice', text: 'for bob alone' })
   })
 
   test('one lock locks all tabs, and a tab that ends hands its stream over', SLOW, async () => {
@@ -335,6 +389,29 @@ describe('lock', () => {
 })
 
 describe('faults', () => {
+  test('while every call fails, the page says so, keeps what is written, and sends it afterwards', SLOW, async () => {
+    const page = windowOf(bob)
+    await acts.openConversation(page, 'inbox', 'alice')
+    // The stream that is open already goes on.
+    await page.route('**/v2/**', (route) => route.fulfill({ status: 503, body: 'no server' }))
+    const form = page.getByRole('form', { name: strings.write.replying })
+    await form.getByRole('textbox').fill('written in an outage')
+    await form.getByRole('textbox').press('Control+Enter')
+    await page.getByText(strings.health.safe).waitFor()
+    await acts.waitForState(page, 'offline')
+    await acts.turn(page, 'written in an outage').getByText(strings.turns.waitsSince('').trim()).waitFor()
+    await acts.goTo(page, 'write')
+    await page.getByLabel(strings.write.text, { exact: true }).fill('a draft of the outage')
+    await checkScreen(page)
+    await page.unroute('**/v2/**')
+    await page.getByText(strings.health.safe).waitFor({ state: 'detached' })
+    await acts.goTo(page, 'drafts')
+    await page.getByText('a draft of the outage').waitFor()
+    await acts.openConversation(page, 'inbox', 'alice')
+    await acts.turn(page, 'written in an outage').getByText(strings.turns.own.delivered, { exact: true }).waitFor()
+    await acts.waitForState(page, 'live')
+  })
+
   test('a network that is cut for ten seconds loses no message', SLOW, async () => {
     const [page, profile] = [windowOf(bob), bobs as BrowserContext]
     await profile.setOffline(true)

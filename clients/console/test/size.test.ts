@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import { findTestRun } from '@svc/test/support/engines/engines.ts'
 import { expect, test } from 'vitest'
 
-const FIRST_SCREEN_BYTES = 120 * 1024
+const FIRST_SCREEN_BYTES = 80 * 1024
 
 const folder = join((await findTestRun()).build, 'clients/console/built')
 const served = readdirSync(folder).filter((name) => !/\.(?:br|gz)$/.test(name))
 const page = readFileSync(join(folder, 'index.html'), 'utf8')
 
-test('the first screen is at most 120 KB, compressed', () => {
+test('the first screen is at most 80 KB, compressed', () => {
   const first = ['index.html', ...[...page.matchAll(/"\/console\/([^"]+)"/g)].map(([, name = '']) => name)]
   const bytes = first.reduce((sum, name) => sum + statSync(join(folder, `${name}.gz`)).size, 0)
   expect(bytes).toBeLessThan(FIRST_SCREEN_BYTES)

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
 import { shortId } from '../state/agent/short-id.ts'
-import { unreadIn } from '../state/attention.ts'
+import { unreadIn } from '../state/mail/unread-in.ts'
 import { findWorkspace, isAdding, showAgent, vault } from '../state/session.ts'
 import { strings } from '../strings.ts'
 import { Dialog } from '../views/parts/dialog.tsx'

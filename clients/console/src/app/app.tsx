@@ -8,9 +8,11 @@ import { Notices } from '../views/parts/notices.tsx'
 import { AddAgent } from '../views/start/add-agent.tsx'
 import { Opening } from '../views/start/opening.tsx'
 import { Registration } from '../views/start/registration.tsx'
+import { Revoked } from '../views/start/revoked.tsx'
+import { StorageTrouble } from '../views/start/storage-trouble.tsx'
 import { Unlock } from '../views/start/unlock.tsx'
 import { WorkspaceContext } from '../views/workspace-context.ts'
-import { Shell } from './shell.tsx'
+import { Later, shell } from './later.tsx'
 
 const missing = findMissing()
 
@@ -24,8 +26,13 @@ export function App(): JSX.Element {
     return () => control.abort()
   }, [])
   const shown = workspace.value
+  const Shell = shell.value
   const isOpen =
-    vault.state.value === 'unlocked' && shown !== undefined && !isAdding.value && shown.state.value === 'ready'
+    Shell !== undefined &&
+    vault.state.value === 'unlocked' &&
+    shown !== undefined &&
+    !isAdding.value &&
+    shown.state.value === 'ready'
   return (
     <>
       {isOpen ? (
@@ -35,6 +42,7 @@ export function App(): JSX.Element {
       ) : (
         <main class="start">
           <p class="brand">{strings.product}</p>
+          <StorageTrouble />
           <Start />
         </main>
       )}
@@ -44,19 +52,20 @@ export function App(): JSX.Element {
   )
 }
 
-function Start(): JSX.Element {
+function Start(): JSX.Element | null {
   if (missing.length > 0) return <Insecure />
   const state = vault.state.value
   if (state === 'opening') return <p role="status">{strings.loading}</p>
-  if (state === 'failed') return <NoStorage />
+  if (state === 'failed') return vault.trouble.value === undefined ? <NoStorage /> : null
   if (state === 'locked') return <Unlock />
   if (state === 'none' || vault.agents.value.length === 0) return <AddAgent isFirst />
   const shown = workspace.value
   if (isAdding.value) return <AddAgent isFirst={false} />
-  if (shown === undefined) return <p role="status">{strings.loading}</p>
+  if (shown === undefined) return <Later />
   if (shown.state.value === 'unregistered') {
     return <Registration key={shown.agentId} workspace={shown} />
   }
+  if (shown.state.value === 'revoked') return <Revoked key={shown.agentId} workspace={shown} />
   return <Opening workspace={shown} />
 }
 

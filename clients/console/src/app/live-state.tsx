@@ -1,14 +1,22 @@
 import type { JSX } from 'preact'
+import { connectionOf } from '../live/connection.ts'
 import { strings } from '../strings.ts'
 import { useWorkspace } from '../views/workspace-context.ts'
 
-/** Shows how new messages arrive: live, by polling, or not at all. */
+const { live: words } = strings
+
+/** Shows whether new messages arrive: live, not at the moment, or not at all. */
 export function LiveState(): JSX.Element {
-  const state = useWorkspace().live.value?.state.value ?? 'catching_up'
+  const { health, live } = useWorkspace()
+  const { state, word, hint } = connectionOf({
+    health: health.state.value,
+    isOnline: health.isOnline.value,
+    stream: live.value?.state.value,
+  })
   return (
-    <p class={`live ${state}`} role="status" aria-label={strings.live.label} title={strings.live.hints[state]}>
+    <p class={`live ${state}`} role="status" aria-label={words.label} title={words.hints[hint]}>
       <span class="dot" aria-hidden="true" />
-      {strings.live.states[state]}
+      {words.states[word]}
     </p>
   )
 }

@@ -1,29 +1,35 @@
-import type { FunctionComponent, JSX } from 'preact'
+import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { attempt } from '../state/failures.ts'
-import { type Page, route } from '../state/route.ts'
+import { goTo, type Page, route } from '../state/route.ts'
+import { areShortcutsOn, followKeys, SHORTCUTS } from '../state/shortcuts.ts'
 import { strings } from '../strings.ts'
-import { MailPage } from '../views/mail/read/mail-page.tsx'
+import { PAGES } from '../views/pages.ts'
+import { useShortcut } from '../views/parts/use-shortcut.ts'
+import { KeyReminder } from '../views/start/key-reminder.tsx'
+import { StorageTrouble } from '../views/start/storage-trouble.tsx'
+import { useWorkspace } from '../views/workspace-context.ts'
+import { ServiceBanner } from './service-banner.tsx'
+import { ShortcutsDialog } from './shortcuts-dialog.tsx'
 import { Sidebar } from './sidebar.tsx'
-
-/** Pages that are loaded when they are opened. The inbox is part of the first screen. */
-const LATER: Partial<Record<Page, () => Promise<FunctionComponent>>> = {
-  sent: async () => (await import('../views/mail/write/sent-page.tsx')).SentPage,
-  drafts: async () => (await import('../views/mail/write/drafts-page.tsx')).DraftsPage,
-  write: async () => (await import('../views/mail/write/write-page.tsx')).WritePage,
-  boards: async () => (await import('../views/boards/boards-page.tsx')).BoardsPage,
-  contacts: async () => (await import('../views/settings/contacts-page.tsx')).ContactsPage,
-  settings: async () => (await import('../views/settings/settings-page.tsx')).SettingsPage,
-}
 
 /** The frame around every page of an agent. */
 export function Shell(): JSX.Element {
   const { page } = route.value
+  const { preferences } = useWorkspace().context.store
+  const View = PAGES[page]
   const main = useRef<HTMLElement>(null)
+  const [showsShortcuts, setShowsShortcuts] = useState(false)
   // A new page takes the focus, unless a part of the page already has it. So keyboards and screen readers continue there.
   useEffect(() => {
     if (!main.current?.contains(document.activeElement)) main.current?.focus()
   }, [page])
+  useEffect(() => {
+    void preferences.get(SHORTCUTS).then((isOn) => {
+      areShortcutsOn.value = isOn !== false
+    })
+    return followKeys()
+  }, [])
+  useShortcut('?', strings.shortcuts.show, () => setShowsShortcuts(true))
   return (
     <div class="shell">
       {/* biome-ignore lint/a11y/useValidAnchor: it leads to a place on this page; the address names another page */}
@@ -37,29 +43,44 @@ export function Shell(): JSX.Element {
       >
         {strings.skipToContent}
       </a>
-      <Sidebar />
+      <Sidebar onShortcuts={() => setShowsShortcuts(true)} />
       <main id="content" ref={main} tabIndex={-1} class={`page page-${page}`}>
-        {page === 'inbox' || page === 'requests' ? (
-          <MailPage key={page} lane={page} />
-        ) : (
-          <Later key={page} page={page} />
-        )}
+        <div class="banners">
+          <StorageTrouble />
+          <ServiceBanner />
+          <KeyReminder />
+        </div>
+        <div class="page-body">
+          <View key={page} />
+        </div>
       </main>
+      <PageShortcuts />
+      {showsShortcuts && <ShortcutsDialog onClose={() => setShowsShortcuts(false)} />}
     </div>
   )
 }
 
-function Later({ page }: { page: Page }): JSX.Element {
-  const [View, setView] = useState<FunctionComponent | undefined>(undefined)
-  useEffect(() => {
-    // A component is a function, and a function given to a setter would be called.
-    void attempt(async () => LATER[page]?.()).then((view) => setView(() => view))
-  }, [page])
-  return View === undefined ? (
-    <p class="loading" role="status">
-      {strings.loading}
-    </p>
-  ) : (
-    <View />
+const LETTERS: Readonly<Record<string, Page>> = {
+  i: 'inbox',
+  r: 'requests',
+  d: 'drafts',
+  b: 'boards',
+  c: 'contacts',
+  s: 'settings',
+}
+
+function PageShortcuts(): JSX.Element {
+  useShortcut('c', strings.pages.write, () => goTo('write'))
+  return (
+    <>
+      {Object.entries(LETTERS).map(([letter, page]) => (
+        <PageShortcut key={letter} letter={letter} page={page} />
+      ))}
+    </>
   )
+}
+
+function PageShortcut({ letter, page }: { letter: string; page: Page }): null {
+  useShortcut(`g ${letter}`, strings.shortcuts.goTo(strings.pages[page]), () => goTo(page))
+  return null
 }

@@ -2,26 +2,27 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { unitsLeft } from '../state/agent/budget.ts'
 import { shortId } from '../state/agent/short-id.ts'
-import { unreadIn } from '../state/attention.ts'
+import { unreadPosts } from '../state/boards/unread-posts.ts'
 import { hrefOf, type Page, route } from '../state/route.ts'
 import { vault } from '../state/session.ts'
 import { strings } from '../strings.ts'
+import { Avatar } from '../views/parts/avatar.tsx'
 import { Icon } from '../views/parts/icon.tsx'
 import { useWorkspace } from '../views/workspace-context.ts'
 import { AgentsDialog } from './agents-dialog.tsx'
 import { LiveState } from './live-state.tsx'
 
-const ENTRIES: readonly Page[] = ['inbox', 'requests', 'sent', 'drafts', 'boards', 'contacts', 'settings']
+const ENTRIES: readonly Page[] = ['inbox', 'requests', 'drafts', 'boards', 'contacts', 'settings']
 
-export function Sidebar(): JSX.Element {
+/** @param properties.onShortcuts shows the list of the keys. */
+export function Sidebar({ onShortcuts }: { onShortcuts: () => void }): JSX.Element {
   const workspace = useWorkspace()
   const [isChoosing, setChoosing] = useState(false)
   const { page } = route.value
   const counts: Partial<Record<Page, number>> = {
-    inbox: unreadIn('inbox', workspace),
-    requests: unreadIn('requests', workspace),
+    ...workspace.conversations.unread.value,
+    boards: unreadPosts(workspace),
     drafts: workspace.drafts.all.value.length,
-    sent: workspace.outbox.pending.value.size,
   }
   const name = workspace.context.name.value ?? strings.start.unnamed
   return (
@@ -29,6 +30,7 @@ export function Sidebar(): JSX.Element {
       <div class="sidebar-top">
         <button type="button" class="agent-button" onClick={() => setChoosing(true)}>
           <span class="hidden-text">{strings.agents.open}</span>
+          <Avatar who={workspace.agentId} size={28} />
           <span class="agent-card">
             <bdi class="name">{name}</bdi>
             <bdi class="id">{shortId(workspace.agentId)}</bdi>
@@ -48,7 +50,10 @@ export function Sidebar(): JSX.Element {
                 <Icon name={entry} />
                 <span>{strings.pages[entry]}</span>
                 {(counts[entry] ?? 0) > 0 && (
-                  <span class={`count ${entry === 'drafts' ? 'plain' : ''}`}>{counts[entry]}</span>
+                  <span class={`count ${entry === 'drafts' ? 'plain' : ''}`}>
+                    {counts[entry]}
+                    {entry !== 'drafts' && <span class="hidden-text"> {strings.mail.unread}</span>}
+                  </span>
                 )}
               </a>
             </li>
@@ -58,6 +63,10 @@ export function Sidebar(): JSX.Element {
       <div class="sidebar-foot">
         <LiveState />
         <BudgetLine />
+        <button type="button" class="quiet shortcuts-button" onClick={onShortcuts}>
+          <Icon name="keyboard" />
+          {strings.shortcuts.title}
+        </button>
         <button type="button" class="quiet" title={strings.agents.lockHint} onClick={() => vault.lock()}>
           <Icon name="lock" />
           {strings.agents.lock}

@@ -1,5 +1,6 @@
 /** The tab that holds the stream. It reads until `signal` is aborted. */
-import { type AgentClient, ApiError, EventGapError } from '@svc/sdk'
+import type { AgentClient } from '@svc/sdk/client.ts'
+import { ApiError, EventGapError } from '@svc/sdk/errors.ts'
 import type { Reader } from './reader.ts'
 
 /**
@@ -18,6 +19,8 @@ interface LeaderOptions {
   readonly onState: (state: LiveState) => void
 }
 
+/** The service is silent for at most 15 s. A longer silence is a connection that died without notice. */
+const SILENCE_MS = 25_000
 /** The pause before the stream is opened again, after a failure that the client's own retries did not overcome. */
 const REOPEN_MS = 5_000
 /** The service has no room for a stream now, but events can still be read by pages. */
@@ -51,6 +54,7 @@ export async function lead({ client, reader, signal, onState }: LeaderOptions): 
     const stream = client.stream({
       after: reader.cursor,
       signal: attempt,
+      silenceMs: SILENCE_MS,
       onOpen: ({ latest = 0 }) => {
         end = latest
         onState(reader.cursor >= end ? 'live' : 'catching_up')

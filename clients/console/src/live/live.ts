@@ -1,13 +1,14 @@
 /**
  * Events as they arrive. All tabs of this browser that show one agent share one stream, because an agent may have only two and
- * may hold one itself. One tab leads: it holds the stream and tells the others. When it dies, another one leads.
+ * may hold one itself. One tab leads: it holds the stream and tells the others. When it dies or freezes, another one leads.
  */
 import { type ReadonlySignal, signal } from '@preact/signals'
 import type { Event } from '@svc/contracts/resources.ts'
-import type { AgentClient } from '@svc/sdk'
+import type { AgentClient } from '@svc/sdk/client.ts'
 import { isCode } from '@svc/sdk/errors.ts'
-import { type LiveMessage, openChannel } from './channel.ts'
+import { type LiveChannel, type LiveMessage, openChannel } from './channel.ts'
 import { type LiveState, lead } from './leader.ts'
+import { Leadership, type Locks } from './leadership.ts'
 import { Reader } from './reader.ts'
 
 interface LiveOptions {
@@ -19,6 +20,14 @@ interface LiveOptions {
   readonly onEvent: (event: Event) => void
   /** Every event up to this cursor was given to `onEvent`, or is not visible to this agent. */
   readonly onCursor: (cursor: number) => void
+  /** Called if a retry cannot help: the service has refused this agent for good, e.g. because its key is revoked. */
+  readonly onStopped?: (cause: unknown) => void
+}
+
+/** Parts of the browser that tests replace. */
+export interface LivePlatform {
+  readonly locks: Locks
+  openChannel(name: string, onMessage: (message: LiveMessage) => void): LiveChannel
 }
 
 /** A tab that missed something and could not read it tries again after this time. */
@@ -28,15 +37,20 @@ const CATCH_UP_AGAIN_MS = 3_000
 export class Live implements Disposable {
   readonly #state = signal<LiveState>('catching_up')
   readonly #stopping = new AbortController()
-  readonly #channel: ReturnType<typeof openChannel>
+  readonly #channel: LiveChannel
   readonly #reader: Reader
-  #isLeading = false
+  readonly #leadership: Leadership
+  readonly #onStopped: ((cause: unknown) => void) | undefined
   readonly state: ReadonlySignal<LiveState> = this.#state
 
-  constructor({ client, agentId, after, onEvent, onCursor }: LiveOptions) {
+  constructor(
+    { client, agentId, after, onEvent, onCursor, onStopped }: LiveOptions,
+    platform: LivePlatform = { locks: navigator.locks as Locks, openChannel },
+  ) {
     const name = `svc-console/live/${agentId}`
     const { signal } = this.#stopping
-    this.#channel = openChannel(name, (message) => this.#onMessage(message))
+    this.#onStopped = onStopped
+    this.#channel = platform.openChannel(name, (message) => this.#onMessage(message))
     this.#reader = new Reader({
       client,
       after,
@@ -44,16 +58,17 @@ export class Live implements Disposable {
       onEvent,
       onMoved: (moved) => {
         onCursor(moved.cursor)
-        if (this.#isLeading) this.#channel.tell({ kind: 'moved', ...moved })
+        if (this.#leadership.isLeading) this.#channel.tell({ kind: 'moved', ...moved })
       },
     })
-    // The browser frees the lock however this tab ends. The next tab in the queue then leads.
-    navigator.locks
-      .request(name, { signal }, () => {
-        this.#isLeading = true
-        return lead({ client, reader: this.#reader, signal, onState: (state) => this.#showState(state) })
-      })
-      .catch((error: unknown) => this.#stop(error))
+    this.#leadership = new Leadership({
+      name,
+      locks: platform.locks,
+      signal,
+      lead: (term) => lead({ client, reader: this.#reader, signal: term, onState: (state) => this.#showState(state) }),
+      showLife: () => this.#tellState(),
+      onFailure: (error) => this.#stop(error),
+    })
     this.#channel.tell({ kind: 'hello' })
   }
 
@@ -64,7 +79,7 @@ export class Live implements Disposable {
 
   #showState(next: LiveState): void {
     this.#state.value = next
-    if (this.#isLeading) this.#tellState()
+    if (this.#leadership.isLeading) this.#tellState()
   }
 
   #tellState(): void {
@@ -75,13 +90,18 @@ export class Live implements Disposable {
     if (this.#stopping.signal.aborted) return
     this.#showState('stopped')
     this.#stopping.abort(cause)
+    this.#onStopped?.(cause)
   }
 
   #onMessage(message: LiveMessage): void {
     const reader = this.#reader
-    if (this.#isLeading) {
+    if (this.#stopping.signal.aborted) return
+    if (this.#leadership.isLeading) {
       if (message.kind === 'hello') this.#tellState()
-    } else if (message.kind === 'state') {
+      return
+    }
+    if (message.kind !== 'hello') this.#leadership.hear()
+    if (message.kind === 'state') {
       // A leader that was refused for good frees the lock, so this tab will lead and learn the reason itself.
       if (message.state !== 'stopped') this.#state.value = message.state
       if (message.cursor > reader.cursor) this.#catchUp()

@@ -1,5 +1,5 @@
 import type { Event } from '@svc/contracts/resources.ts'
-import type { AgentClient } from '@svc/sdk'
+import type { AgentClient } from '@svc/sdk/client.ts'
 
 export interface ReaderOptions {
   readonly client: Pick<AgentClient, 'events'>

@@ -4,26 +4,20 @@ import type { Event } from '@svc/contracts/resources.ts'
 import { strings } from '../strings.ts'
 import { labelOf } from './agent/people.ts'
 import type { Workspace } from './agent/workspace.ts'
-import { isUnwanted } from './mail/ignored.ts'
-import { isUnread } from './mail/unread.ts'
-import { route } from './route.ts'
+import { unreadPosts } from './boards/unread-posts.ts'
+import { inPassing } from './failures.ts'
+import { excerptOf } from './mail/excerpt.ts'
+import { unreadIn } from './mail/unread-in.ts'
+import { goTo, route } from './route.ts'
 import { workspace } from './session.ts'
 
 const RECORD = 'notifications'
 
 export const wantsNotifications = signal(false)
 
-export function unreadIn(lane: 'inbox' | 'requests', shown: Workspace): number {
-  const { mailbox, unread } = shown
-  const place = unread.place.value
-  return mailbox[lane].value.filter(({ cursor, message }) => {
-    return isUnread(place, cursor) && (lane === 'inbox' || !isUnwanted(message, shown))
-  }).length
-}
-
 const unreadCount = computed(() => {
   const shown = workspace.value
-  return shown === undefined ? 0 : unreadIn('inbox', shown) + unreadIn('requests', shown)
+  return shown === undefined ? 0 : unreadIn('inbox', shown) + unreadIn('requests', shown) + unreadPosts(shown)
 })
 
 export function followAttention(): void {
@@ -38,7 +32,7 @@ export function followAttention(): void {
     void shown.context.store.preferences.get(RECORD).then((wanted) => {
       wantsNotifications.value = wanted === true && Notification.permission === 'granted'
     })
-    return shown.onArrival((event) => announce(shown, event))
+    return shown.onArrival((event) => inPassing(announce(shown, event)))
   })
 }
 
@@ -62,12 +56,24 @@ async function tryNotification(): Promise<boolean> {
 }
 
 /** The text of a message is not shown, because notifications are kept outside the browser. */
-function announce({ people }: Workspace, { kind, message }: Event): void {
-  const { from, id } = message.envelope
-  if (!wantsNotifications.value || document.visibilityState === 'visible' || kind === 'board' || people.isOwn(from))
-    return
-  const name = labelOf(people, from)
-  const title = kind === 'inbox' ? strings.settings.newMessage(name) : strings.settings.newRequest(name)
-  const shown = new Notification(title, { tag: id })
-  shown.onclick = () => window.focus()
+async function announce(shown: Workspace, { kind, message }: Event): Promise<void> {
+  const { from, to, id } = message.envelope
+  if (!wantsNotifications.value || document.visibilityState === 'visible' || shown.people.isOwn(from)) return
+  const boardId = to.slice('board:'.length)
+  const title =
+    kind === 'board'
+      ? strings.boards.newPost(await titleOf(shown, boardId))
+      : strings.settings[kind === 'inbox' ? 'newMessage' : 'newRequest'](labelOf(shown.people, from))
+  const notification = new Notification(title, { tag: id })
+  notification.onclick = () => {
+    window.focus()
+    // Another agent may be shown by now.
+    if (workspace.peek() === shown) goTo(kind === 'board' ? 'boards' : kind, kind === 'board' ? boardId : id)
+  }
+}
+
+/** The title without characters that could hide what it says. Undefined if the board cannot be read. */
+async function titleOf({ boards }: Workspace, id: string): Promise<string | undefined> {
+  const board = boards.find(id) ?? (await boards.read(id).catch(() => undefined))
+  return board && excerptOf(board.title)
 }

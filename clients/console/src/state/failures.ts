@@ -45,10 +45,12 @@ export function explainFor(name: string, error: unknown): string {
   return isUnknown ? strings.write.noRecipient(name) : explain(error)
 }
 
-/** Shows a notice, unless the task failed because the vault was locked meanwhile. Then the page asks for the passphrase. */
+/** For these the page itself says what is wrong: it asks for the passphrase, or has a banner about its storage. */
+const SAID: readonly string[] = ['locked', 'newer_console', 'cleared', 'replaced', 'storage_full']
+
 function report(error: unknown): void {
-  const isLocked = error instanceof VaultError && error.code === 'locked'
-  if (!isAbort(error) && !isLocked) notify(explain(error), 'failed')
+  const isSaid = error instanceof VaultError && SAID.includes(error.code)
+  if (!isAbort(error) && !isSaid) notify(explain(error), 'failed')
 }
 
 export function isAbort(error: unknown): boolean {

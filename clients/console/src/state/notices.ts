@@ -1,31 +1,29 @@
-/** Short messages at the edge of the page, which screen readers announce. */
+/** A short message in the flow of the page, which screen readers announce. A new one replaces the one before. */
 import { signal } from '@preact/signals'
 
 interface Notice {
-  readonly id: number
   readonly kind: 'done' | 'failed' | 'advice'
   readonly text: string
+  /** What the notice leads to. */
+  readonly action?: NoticeAction | undefined
 }
 
-const SHOWN_MS = 6_000
-const MAX_NOTICES = 3
-
-export const notices = signal<readonly Notice[]>([])
-let last = 0
-
-export function notify(text: string, kind: Notice['kind'] = 'done'): void {
-  last += 1
-  const notice = { id: last, kind, text }
-  notices.value = [...notices.value, notice].slice(-MAX_NOTICES)
-  // A failure or an advice stays until it is dismissed: it may need more time to read.
-  if (kind === 'done') setTimeout(() => dismiss(notice.id), SHOWN_MS)
+interface NoticeAction {
+  readonly label: string
+  readonly run: () => void
 }
 
-/** For a lock: the notices are about agents whose data is locked. */
-export function dismissAll(): void {
-  notices.value = []
+const SHOWN_MS = 8_000
+
+export const notice = signal<Notice | undefined>(undefined)
+
+export function notify(text: string, kind: Notice['kind'] = 'done', action?: NoticeAction): void {
+  const next = { kind, text, action }
+  notice.value = next
+  // A failure, an advice or a notice that leads somewhere stays until it is dismissed or replaced: it may need more time.
+  if (kind === 'done' && action === undefined) setTimeout(() => notice.peek() === next && dismiss(), SHOWN_MS)
 }
 
-export function dismiss(id: number): void {
-  notices.value = notices.value.filter((notice) => notice.id !== id)
+export function dismiss(): void {
+  notice.value = undefined
 }

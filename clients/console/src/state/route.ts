@@ -1,12 +1,14 @@
 /** The page that the address shows, e.g. `#/inbox/<message id>`. Addresses hold ids and never text or keys. */
 import { signal } from '@preact/signals'
 
-const PAGES = ['inbox', 'requests', 'sent', 'drafts', 'write', 'boards', 'contacts', 'settings'] as const
+const PAGES = ['inbox', 'requests', 'drafts', 'write', 'boards', 'contacts', 'settings'] as const
 export type Page = (typeof PAGES)[number]
+/** The pages that list conversations. */
+export type MailLane = 'inbox' | 'requests'
 
 interface Route {
   readonly page: Page
-  /** The message, board, or draft that the page shows. */
+  /** The board or draft that the page shows, or a message of the conversation that it shows. */
   readonly id: string | undefined
 }
 

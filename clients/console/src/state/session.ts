@@ -2,8 +2,8 @@
 import { computed, effect, signal } from '@preact/signals'
 import { Vault } from '../vault/vault.ts'
 import { deriveInWorker } from '../work/work.ts'
-import { Workspace } from './agent/workspace.ts'
-import { dismissAll } from './notices.ts'
+import type { Workspace } from './agent/workspace.ts'
+import { dismiss } from './notices.ts'
 import { goTo } from './route.ts'
 
 /** Each tab remembers its own agent, so that two windows can show two agents. An agent id is not secret. */
@@ -12,8 +12,13 @@ const SHOWN = 'agent'
 export const vault = new Vault(deriveInWorker)
 const shownId = signal<string | undefined>(sessionStorage.getItem(SHOWN) ?? undefined)
 const workspaces = signal<ReadonlyMap<string, Workspace>>(new Map())
+/** The code of an open agent. Undefined until it is loaded (app/later.tsx). */
+export const workspaceClass = signal<typeof Workspace | undefined>(undefined)
 /** Whether the person asked for the page that adds an agent. */
 export const isAdding = signal(false)
+
+/** Agents whose owner was reminded to save the key, and chose to do it later. */
+export const remindedOf = signal<ReadonlySet<string>>(new Set())
 
 /** The registration that the person asked for together with a new key. */
 export interface Wish {
@@ -45,16 +50,18 @@ export function followVault(): void {
     const [state, agents] = [vault.state.value, vault.agents.value]
     const shown = agents.find(({ agentId }) => agentId === shownId.value) ?? agents[0]
     const open = workspaces.peek()
-    if (state === 'locked') dismissAll()
+    if (state === 'locked') dismiss()
     if (state !== 'unlocked') {
+      remindedOf.value = new Set()
       for (const one of open.values()) one.close()
       if (open.size > 0) workspaces.value = new Map()
       return
     }
     const kept = new Map([...open].filter(([agentId]) => agents.some((agent) => agent.agentId === agentId)))
     for (const [agentId, one] of open) if (!kept.has(agentId)) one.close()
-    if (shown !== undefined && !kept.has(shown.agentId)) {
-      const opened = new Workspace(vault, shown)
+    const Code = workspaceClass.value
+    if (shown !== undefined && Code !== undefined && !kept.has(shown.agentId)) {
+      const opened = new Code(vault, shown)
       kept.set(shown.agentId, opened)
       void opened.open({ isNew: wish.peek() !== undefined && shown.name === undefined })
     }

@@ -1,7 +1,8 @@
 import type { Envelope } from '@svc/contracts/resources.ts'
 import type { Store } from '@svc/sdk/store/store.ts'
 import type { Cipher, Scope } from './cipher.ts'
-import type { Change, VaultDatabase } from './database.ts'
+import type { Change } from './database.ts'
+import type { KeptRecords } from './kept-records.ts'
 
 /** Private records of one agent. Every call rejects with VaultError `locked` once the vault is locked. */
 export interface AgentStore {
@@ -21,6 +22,10 @@ export interface AgentStore {
   readonly read: Records<ReadMark>
   /** Small settings of the views, such as `notifications`. */
   readonly preferences: Records<unknown>
+  /** What was read of the agent's history (state/mail/archive.ts), so that it is searched and shown without reading it again. */
+  readonly history: Records<unknown>
+  /** Texts of sealed messages, for the search (state/mail/texts.ts). */
+  readonly texts: Records<KeptTexts>
   /** What the SDK keeps, such as the keys of names. */
   readonly client: Store
 }
@@ -51,6 +56,12 @@ export interface PendingEnvelope {
   /** The content, which a sealed envelope does not show. */
   readonly body: unknown
   readonly composedAtMs: number
+  /** Whether the recipient must be accepted as a contact first. */
+  readonly acceptReplies?: boolean | undefined
+  /** Whether a try may have reached the service. */
+  readonly isTried?: boolean | undefined
+  /** Why the service refused it, for people. Then it is not sent by itself. */
+  readonly refusal?: string | undefined
 }
 
 export interface SentPlaintext {
@@ -68,6 +79,9 @@ interface PinnedKey {
   readonly pinnedAtMs: number
 }
 
+/** Pairs of a message id and its text. */
+type KeptTexts = readonly (readonly [string, string])[]
+
 interface ReadMark {
   /** Cursor of the last event that the owner has seen. */
   readonly cursor: number
@@ -77,9 +91,8 @@ interface ReadMark {
 
 /** The parts of an unlocked vault that records need. */
 export interface OpenVault {
-  readonly vaultId: string
   readonly cipher: Cipher
-  readonly database: VaultDatabase
+  readonly records: KeptRecords
 }
 
 const KINDS = [
@@ -89,6 +102,8 @@ const KINDS = [
   'pins',
   'read',
   'preferences',
+  'history',
+  'texts',
   'client',
 ] as const satisfies (keyof AgentStore)[]
 
@@ -101,6 +116,8 @@ export function createAgentStore(agentId: string, unlocked: () => OpenVault): Ag
     pins: createRecords(scopeOf(agentId, 'pins'), unlocked),
     read: createRecords(scopeOf(agentId, 'read'), unlocked),
     preferences: createRecords(scopeOf(agentId, 'preferences'), unlocked),
+    history: createRecords(scopeOf(agentId, 'history'), unlocked, true),
+    texts: createRecords(scopeOf(agentId, 'texts'), unlocked),
     client: asStore(createRecords(scopeOf(agentId, 'client'), unlocked)),
   }
 }
@@ -110,7 +127,8 @@ export function deletionsOf(agentId: string, cipher: Cipher): Promise<Change[]> 
   return Promise.all(KINDS.map(async (kind) => ({ place: await cipher.prefixOf(scopeOf(agentId, kind)) })))
 }
 
-export function createRecords<Value>(scope: Scope, unlocked: () => OpenVault): Records<Value> {
+/** @param isReplaceable whether the service has the content too. */
+export function createRecords<Value>(scope: Scope, unlocked: () => OpenVault, isReplaceable = false): Records<Value> {
   // A record holds its id, because its place is only a hash of it.
   const opened = async ({ cipher }: OpenVault, place: string, record: Parameters<Cipher['open']>[1]) =>
     (await cipher.open(place, record)) as { id: string; value: Value }
@@ -118,23 +136,23 @@ export function createRecords<Value>(scope: Scope, unlocked: () => OpenVault): R
     async get(id) {
       const vault = unlocked()
       const place = await vault.cipher.placeOf(scope, id)
-      const record = await vault.database.read(place)
+      const record = await vault.records.read(place)
       return record === undefined ? undefined : (await opened(vault, place, record)).value
     },
     async put(id, value) {
-      const { cipher, database, vaultId } = unlocked()
+      const { cipher, records } = unlocked()
       const place = await cipher.placeOf(scope, id)
       const record = await cipher.seal(place, { id, value })
       unlocked()
-      await database.write(vaultId, [{ place, record }])
+      await records.write([{ place, record, isReplaceable }])
     },
     async delete(id) {
-      const { cipher, database, vaultId } = unlocked()
-      await database.write(vaultId, [{ place: await cipher.placeOf(scope, id) }])
+      const { cipher, records } = unlocked()
+      await records.write([{ place: await cipher.placeOf(scope, id) }])
     },
     async list() {
       const vault = unlocked()
-      const found = await vault.database.list(await vault.cipher.prefixOf(scope))
+      const found = await vault.records.list(await vault.cipher.prefixOf(scope))
       return Promise.all(found.map(({ place, record }) => opened(vault, place, record)))
     },
   }

@@ -1,6 +1,6 @@
 /** The keys of an unlocked vault, in memory. */
-import type { AgentKey } from '@svc/sdk'
-import { keyFromSeed, seedOf } from '@svc/sdk'
+import type { AgentKey } from '@svc/sdk/keys.ts'
+import { keyFromSeed, seedOf } from '@svc/sdk/keys.ts'
 import { createRecords, deletionsOf, type OpenVault } from './agent-store.ts'
 import { VaultError } from './vault-error.ts'
 
@@ -12,12 +12,15 @@ export interface KeptAgent {
   readonly name: string | undefined
   /** When this browser got the key, in epoch milliseconds. */
   readonly addedAtMs: number
+  /** Whether a person has a copy of the key: it came from a file, or was saved in one. */
+  readonly isSaved: boolean
 }
 
 interface KeptKey {
   readonly seed: string
   readonly name: string | undefined
   readonly addedAtMs: number
+  readonly isSaved?: boolean
 }
 
 const SCOPE = ['keys']
@@ -52,22 +55,24 @@ export class Keyring {
     for (const agentId of [...this.#keys.keys()]) if (!ids.has(agentId)) this.#drop(agentId)
   }
 
-  /** Stores a key, unless it is stored already. */
-  async add(key: AgentKey): Promise<KeptAgent> {
+  /** Stores a key, unless it is stored already. @param isSaved whether a person has a copy of it. */
+  async add(key: AgentKey, isSaved: boolean): Promise<KeptAgent> {
     const known = this.#keys.get(key.agentId)
-    if (known !== undefined) return known.agent
-    return this.#keep(key, { seed: seedOf(key), name: undefined, addedAtMs: Date.now() })
+    if (known === undefined)
+      return this.#keep(key, { seed: seedOf(key), name: undefined, addedAtMs: Date.now(), isSaved })
+    return isSaved && !known.agent.isSaved ? this.change(key.agentId, { isSaved }) : known.agent
   }
 
-  async setName(agentId: string, name: string): Promise<void> {
+  async change(agentId: string, changes: Partial<Pick<KeptAgent, 'name' | 'isSaved'>>): Promise<KeptAgent> {
     const { key, agent } = this.#getKept(agentId)
-    await this.#keep(key, { seed: seedOf(key), name, addedAtMs: agent.addedAtMs })
+    const { name, addedAtMs, isSaved } = { ...agent, ...changes }
+    return this.#keep(key, { seed: seedOf(key), name, addedAtMs, isSaved })
   }
 
   async remove(agentId: string): Promise<void> {
-    const { cipher, database, vaultId } = this.#unlocked()
+    const { cipher, records } = this.#unlocked()
     const changes = [...(await deletionsOf(agentId, cipher)), { place: await cipher.placeOf(SCOPE, agentId) }]
-    await database.write(vaultId, changes)
+    await records.write(changes)
     this.#drop(agentId)
   }
 
@@ -82,9 +87,9 @@ export class Keyring {
     return this.#hold(key, kept)
   }
 
-  #hold(key: AgentKey, { name, addedAtMs }: KeptKey): KeptAgent {
+  #hold(key: AgentKey, { name, addedAtMs, isSaved = false }: KeptKey): KeptAgent {
     const { agentId, pubkey } = key
-    const agent = { agentId, pubkey, name, addedAtMs }
+    const agent = { agentId, pubkey, name, addedAtMs, isSaved }
     // A client may hold the key object, so it stays the same.
     this.#keys.set(agentId, { key: this.#keys.get(agentId)?.key ?? key, agent })
     return agent

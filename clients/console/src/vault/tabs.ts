@@ -8,6 +8,10 @@ export type TabMessage =
   | { readonly kind: 'wiped' }
   /** Agents or settings changed. */
   | { readonly kind: 'changed' }
+  /** Records whose place begins with `prefix` were deleted. */
+  | { readonly kind: 'deleted'; readonly prefix: string }
+  /** The browser had deleted the vault, and the sender has stored it again. */
+  | { readonly kind: 'stored_again' }
 
 const CHANNEL = 'svc-console/vault'
 

@@ -4,10 +4,9 @@
  * nothing in the database is readable, neither names nor ids.
  */
 import { type ReadonlySignal, signal } from '@preact/signals'
-import { type AgentKey, formatKey, generateKey, parseKey } from '@svc/sdk'
+import { type AgentKey, formatKey, generateKey, parseKey } from '@svc/sdk/keys.ts'
 import { type AgentStore, createAgentStore, createRecords, type OpenVault } from './agent-store.ts'
 import { createCipher } from './cipher.ts'
-import { openDatabase, type VaultDatabase } from './database.ts'
 import {
   checkNewPassphrase,
   type DeriveKey,
@@ -17,7 +16,10 @@ import {
   wrapMasterKey,
 } from './header.ts'
 import { type IdleClock, startIdleClock } from './idle.ts'
+import type { StorageTrouble } from './kept-records.ts'
 import { type KeptAgent, Keyring } from './keyring.ts'
+import { askToPersist } from './persistence.ts'
+import { VaultStorage } from './storage.ts'
 import { joinTabs, type TabMessage } from './tabs.ts'
 import { VaultError } from './vault-error.ts'
 
@@ -26,7 +28,7 @@ import { VaultError } from './vault-error.ts'
  * - `none`: this browser has no vault yet. Ask for a new passphrase, then `create`.
  * - `locked`: ask for the passphrase, then `unlock`. Also the state after every reload.
  * - `unlocked`: `agents`, `keyOf` and `storeOf` work.
- * - `failed`: this browser stores nothing, for example in a private window.
+ * - `failed`: this browser stores nothing, for example in a private window, or `trouble` says why.
  */
 type VaultState = 'opening' | 'none' | 'locked' | 'unlocked' | 'failed'
 
@@ -38,7 +40,10 @@ const IDLE_LIMIT = 'idle_limit_ms'
 /** All signals and calls concern this tab; all tabs of the origin share the database. Calls reject with a VaultError. */
 export class Vault {
   readonly #derive: DeriveKey
-  readonly #database: Promise<VaultDatabase> = openDatabase()
+  readonly #storage = new VaultStorage({
+    onNone: () => this.#leave('none'),
+    onDeleted: (prefix) => this.#tabs.tell({ kind: 'deleted', prefix }),
+  })
   readonly #unlocked = (): OpenVault => {
     if (this.#open === undefined) throw new VaultError('locked', 'the vault is locked')
     return this.#open
@@ -58,14 +63,15 @@ export class Vault {
   /** Locks after this long without activity. 0: never. Kept in the vault; default 15 minutes. */
   readonly idleLimitMs: ReadonlySignal<number> = this.#idleLimitMs
 
+  /** What keeps this tab from storing what it should. */
+  readonly trouble: ReadonlySignal<StorageTrouble | undefined> = this.#storage.trouble
+
   /** @param derive the slow key derivation, in a worker (work/work.ts). */
   constructor(derive: DeriveKey) {
     this.#derive = derive
-    this.#database
-      .then((database) => this.#showState(database))
-      .catch(() => {
-        this.#state.value = 'failed'
-      })
+    this.#showState().catch(() => {
+      this.#state.value = 'failed'
+    })
   }
 
   /** Makes the vault, and unlocks it. Takes about a second, because the key derivation is slow on purpose. */
@@ -73,19 +79,18 @@ export class Vault {
     checkNewPassphrase(passphrase)
     const masterKey = newMasterKey()
     const header = await wrapMasterKey(masterKey, crypto.randomUUID(), passphrase, this.#derive)
-    const database = await this.#database
-    await database.addHeader(header).catch(async (error: unknown) => {
-      await this.#showState(database)
+    await this.#storage.add(header).catch(async (error: unknown) => {
+      await this.#showState()
       throw error
     })
-    await this.#enter(masterKey, header.vaultId)
+    await this.#enter(masterKey, header)
     this.#tabs.tell({ kind: 'created' })
   }
 
-  /** Takes about a second. Codes: `wrong_passphrase`. */
+  /** Takes about a second. Codes: `wrong_passphrase`; `cleared`, `locked` if there is no vault any more. */
   async unlock(passphrase: string): Promise<void> {
-    const header = await this.#readHeader()
-    await this.#enter(await unwrapMasterKey(header, passphrase, this.#derive), header.vaultId)
+    const header = await this.#storage.getHeader()
+    await this.#enter(await unwrapMasterKey(header, passphrase, this.#derive), header)
   }
 
   /** Forgets all keys, in all tabs. Also happens by itself after `idleLimitMs` without `noteActivity` in any tab. */
@@ -109,24 +114,40 @@ export class Vault {
 
   /** Codes: `wrong_passphrase` for `current`, `weak_passphrase` for `next`. */
   async changePassphrase(current: string, next: string): Promise<void> {
-    const header = await this.#readHeader()
+    const header = await this.#storage.getHeader()
     const masterKey = await unwrapMasterKey(header, current, this.#derive)
     checkNewPassphrase(next)
-    const database = await this.#database
-    await database.replaceHeader(await wrapMasterKey(masterKey, header.vaultId, next, this.#derive))
+    const changed = await wrapMasterKey(masterKey, header.vaultId, next, this.#derive)
     masterKey.fill(0)
+    await this.#storage.replace(changed)
+    this.#tabs.tell({ kind: 'changed' })
   }
 
   /** Deletes everything, for all agents, in all tabs. Cannot be undone. Works while locked. */
   async wipe(): Promise<void> {
-    await (await this.#database).clear()
+    await this.#storage.wipe()
     this.#leave('none')
     this.#tabs.tell({ kind: 'wiped' })
   }
 
+  /** Stores everything that this tab knows, after the browser has deleted it, or could not store it. */
+  async storeAgain(): Promise<void> {
+    askToPersist()
+    const wasLost = await this.#storage.storeAgain()
+    this.#tabs.tell({ kind: wasLost ? 'stored_again' : 'changed' })
+    if (this.#open !== undefined) await this.#refresh()
+  }
+
+  /** Gives up what the browser has deleted. */
+  async forget(): Promise<void> {
+    this.#leave('none')
+    await this.#showState()
+  }
+
   /** Makes a key and stores it, before anything is registered with it. */
   async createAgent(): Promise<KeptAgent> {
-    return this.#changing(() => this.#keyring.add(generateKey()))
+    askToPersist()
+    return this.#changing(() => this.#keyring.add(generateKey(), false))
   }
 
   /**
@@ -134,17 +155,31 @@ export class Vault {
    * Codes: `not_a_key_file`.
    */
   async importAgent(keyFileText: string): Promise<KeptAgent> {
-    return this.#changing(() => this.#keyring.add(readKey(keyFileText)))
+    const key = readKey(keyFileText)
+    askToPersist()
+    return this.#changing(() => this.#keyring.add(key, true))
   }
 
-  /** The text of a key file for the CLI. Never show it: offer it as a file (vault/save-file.ts). */
-  exportAgent(agentId: string): string {
-    return `${formatKey(this.keyOf(agentId))}\n`
+  /**
+   * The text of a key file for the CLI. Never show it: offer it as a file (vault/save-file.ts), and then call `noteKeySaved`.
+   * Works too if the browser has deleted the vault. Codes: `wrong_passphrase`.
+   */
+  async exportAgent(agentId: string, passphrase: string): Promise<string> {
+    const key = this.keyOf(agentId)
+    const header = await this.#storage.getOpenHeader()
+    const masterKey = await unwrapMasterKey(header, passphrase, this.#derive)
+    masterKey.fill(0)
+    this.#unlocked()
+    return `${formatKey(key)}\n`
+  }
+
+  async noteKeySaved(agentId: string): Promise<void> {
+    await this.#changing(() => this.#keyring.change(agentId, { isSaved: true }))
   }
 
   /** Remembers under which name the agent is registered. */
   async setAgentName(agentId: string, name: string): Promise<void> {
-    await this.#changing(() => this.#keyring.setName(agentId, name))
+    await this.#changing(() => this.#keyring.change(agentId, { name }))
   }
 
   /** Deletes the key and all records of one agent in this browser. The agent itself stays registered. */
@@ -164,22 +199,14 @@ export class Vault {
     return createAgentStore(agentId, this.#unlocked)
   }
 
-  async #showState(database: VaultDatabase): Promise<void> {
-    if (this.#open === undefined) {
-      this.#state.value = (await database.readHeader()) === undefined ? 'none' : 'locked'
-    }
+  async #showState(): Promise<void> {
+    if (this.#open === undefined) this.#state.value = (await this.#storage.findVault()) ? 'locked' : 'none'
   }
 
-  async #readHeader(): Promise<VaultHeader> {
-    const header = await (await this.#database).readHeader()
-    if (header === undefined) throw new VaultError('locked', 'there is no vault: another tab has wiped it')
-    return header
-  }
-
-  async #enter(masterKey: Uint8Array<ArrayBuffer>, vaultId: string): Promise<void> {
+  async #enter(masterKey: Uint8Array<ArrayBuffer>, header: VaultHeader): Promise<void> {
     const cipher = await createCipher(masterKey)
     masterKey.fill(0)
-    this.#open = { vaultId, cipher, database: await this.#database }
+    this.#open = { cipher, records: await this.#storage.open(header) }
     try {
       await this.#refresh()
     } catch (error) {
@@ -197,12 +224,15 @@ export class Vault {
     this.#open = undefined
     this.#keyring.forget()
     this.#agents.value = []
+    if (next === 'none') this.#storage.forget()
+    else this.#storage.close()
     if (this.#state.value !== 'none' || next === 'none') this.#state.value = next
   }
 
   /** Reads what another tab may have changed. */
   async #refresh(): Promise<void> {
     await this.#keyring.load()
+    await this.#storage.refresh()
     this.#idleLimitMs.value = (await this.#settings.get(IDLE_LIMIT)) ?? DEFAULT_IDLE_LIMIT_MS
     this.#idle?.setLimit(this.#idleLimitMs.value)
     this.#agents.value = this.#keyring.agents()
@@ -216,11 +246,14 @@ export class Vault {
     return result
   }
 
-  #onMessage({ kind }: TabMessage): void {
+  #onMessage(message: TabMessage): void {
+    const { kind } = message
     if (kind === 'activity') this.#idle?.note()
     else if (kind === 'lock') this.#leave('locked')
     else if (kind === 'wiped') this.#leave('none')
     else if (kind === 'created' && this.#open === undefined) this.#state.value = 'locked'
+    else if (kind === 'deleted') this.#storage.forgetRecords(message.prefix)
+    else if (kind === 'stored_again') this.#storage.join().catch(() => {})
     // If the vault is locked meanwhile, there is nothing to show.
     else if (kind === 'changed' && this.#open !== undefined) this.#refresh().catch(() => {})
   }

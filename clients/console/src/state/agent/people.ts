@@ -62,6 +62,11 @@ export class People {
     return name === undefined ? undefined : this.#byName.value.get(name)
   }
 
+  /** One text for all ways to name an agent: its name, or else its id or address. */
+  keyOf(who: string): string {
+    return this.find(who)?.name ?? (isAgentId(who) ? who : (this.#nameIn(who) ?? who))
+  }
+
   isOwn(who: string): boolean {
     return this.find(who)?.source === 'self'
   }

@@ -6,31 +6,46 @@ import { Live } from '../../live/live.ts'
 import type { KeptAgent } from '../../vault/keyring.ts'
 import type { Vault } from '../../vault/vault.ts'
 import { Boards } from '../boards/boards.ts'
-import { inPassing } from '../failures.ts'
+import { inBackground, inPassing } from '../failures.ts'
+import { Health } from '../health.ts'
+import { Archive } from '../mail/archive.ts'
+import { ConversationList } from '../mail/conversation-list.ts'
 import { Drafts } from '../mail/drafts.ts'
+import { History, isUnreachable } from '../mail/history.ts'
 import { Ignored } from '../mail/ignored.ts'
-import { Mailbox } from '../mail/mailbox.ts'
 import { Opener } from '../mail/opening.ts'
 import { Outbox } from '../mail/outbox.ts'
+import { Texts } from '../mail/texts.ts'
 import { Unread } from '../mail/unread.ts'
 import { BudgetState } from './budget.ts'
 import { Contacts } from './contacts.ts'
 import type { AgentContext } from './context.ts'
 import { People } from './people.ts'
+import { restoreKept, watchRevocation } from './revocation.ts'
 import { SettingsState } from './settings.ts'
 
-/** `unregistered`: the service does not know the key yet. `failed`: the service could not be asked. */
-type WorkspaceState = 'opening' | 'unregistered' | 'ready' | 'failed'
+/**
+ * `unregistered`: the service does not know the key yet. `failed`: the service could not be asked. `revoked`: the agent can never
+ * sign again.
+ */
+type WorkspaceState = 'opening' | 'unregistered' | 'ready' | 'failed' | 'revoked'
+
+/** The record of the preferences that has the service's authority. */
+const AUTHORITY = 'authority'
 
 /** Everything that the console knows about one unlocked agent. */
 export class Workspace {
   readonly agentId: string
   readonly context: AgentContext
+  readonly health: Health
   readonly people: People
   readonly contacts: Contacts
   readonly budget: BudgetState
   readonly settings: SettingsState
-  readonly mailbox: Mailbox
+  readonly archive: Archive
+  readonly history: History
+  readonly texts: Texts
+  readonly conversations: ConversationList
   readonly unread: Unread
   readonly ignored: Ignored
   readonly opener: Opener
@@ -44,6 +59,7 @@ export class Workspace {
   readonly #state = signal<WorkspaceState>('opening')
   readonly #failure = signal<unknown>(undefined)
   readonly #live = signal<Live | undefined>(undefined)
+  #isLoaded = false
   readonly #listeners = new Set<(event: Event) => void>()
   readonly state: ReadonlySignal<WorkspaceState> = this.#state
   readonly failure: ReadonlySignal<unknown> = this.#failure
@@ -55,18 +71,37 @@ export class Workspace {
     this.#name.value = name
     const key = vault.keyOf(agentId)
     const store = vault.storeOf(agentId)
-    const client = new AgentClient({ url: location.origin, key, store: store.client })
-    const context = { client, key, store, name: this.#name, authority: this.#authority, ended: this.#end.signal }
+    const watched = watchRevocation(() => this.noteRevoked())
+    const ended = this.#end.signal
+    // One cheap request, without retries.
+    const asking = new AgentClient({ url: location.origin, key, fetch: watched, retry: { attempts: 1 } })
+    const probe = (signal: AbortSignal): Promise<unknown> =>
+      asking.events({ after: Number.MAX_SAFE_INTEGER, pageSize: 1, signal }).page()
+    this.health = new Health({ probe, ended })
+    this.health.followBrowser()
+    const client = new AgentClient({
+      url: location.origin,
+      key,
+      store: store.client,
+      fetch: this.health.watch(watched),
+    })
+    const context = { client, key, store, name: this.#name, authority: this.#authority, ended }
     this.context = context
     this.people = new People(context)
     this.contacts = new Contacts(context, this.people)
     this.budget = new BudgetState(context)
     this.settings = new SettingsState(context)
-    this.mailbox = new Mailbox(context)
+    this.archive = new Archive(context)
     this.unread = new Unread(context)
+    this.history = new History(context, this)
     this.ignored = new Ignored(context)
-    this.outbox = new Outbox(context, this.contacts)
+    this.outbox = new Outbox(context, this.contacts, {
+      health: this.health,
+      onAccepted: (message) => this.archive.addMessages([message]),
+    })
     this.opener = new Opener(context, this.people, this.outbox)
+    this.texts = new Texts(context, this)
+    this.conversations = new ConversationList(this)
     this.drafts = new Drafts(context)
     this.boards = new Boards(context)
   }
@@ -76,17 +111,20 @@ export class Workspace {
     this.#state.value = isNew ? 'unregistered' : 'opening'
     if (isNew) return
     try {
-      await this.settings.refresh()
-      this.#authority.value = await this.context.client.authority({ signal: this.#end.signal })
+      await this.health.unlessFailing(this.settings.refresh())
+      await this.health.unlessFailing(this.#learnAuthority())
     } catch (error) {
-      this.#fail(error, isCode(error, 'signer_unknown') ? 'unregistered' : 'failed')
-      return
+      // An agent that was open here before is shown as this browser keeps it.
+      if (!isUnreachable(error) || !(await this.#recallAuthority())) {
+        this.#fail(error, isCode(error, 'signer_unknown') ? 'unregistered' : 'failed')
+        return
+      }
     }
     const name = this.settings.identity.value?.agent.name
     if (name !== undefined && name !== this.#name.value) await this.#rename(name)
     try {
       await this.#start()
-      this.#state.value = 'ready'
+      this.#become('ready')
     } catch (error) {
       this.#fail(error, 'failed')
     }
@@ -104,15 +142,51 @@ export class Workspace {
     return () => this.#listeners.delete(listener)
   }
 
+  /** The service refuses every further call of this agent, for ever. */
+  noteRevoked(): void {
+    if (this.#state.value === 'revoked') return
+    this.#state.value = 'revoked'
+    this.#endLive()
+    inBackground(this.#showKept())
+  }
+
   close(): void {
     this.#end.abort()
+    this.#endLive()
+  }
+
+  #endLive(): void {
     this.#live.value?.[Symbol.dispose]()
     this.#live.value = undefined
   }
 
   #fail(error: unknown, state: WorkspaceState): void {
     this.#failure.value = error
-    this.#state.value = state
+    this.#become(state)
+  }
+
+  /** A revoked agent stays revoked, whatever a call that was on its way says. */
+  #become(state: WorkspaceState): void {
+    if (this.#state.value !== 'revoked') this.#state.value = state
+  }
+
+  /** Shows what this browser keeps, as far as it was not read already. What is loaded may be newer than what is kept. */
+  async #showKept(): Promise<void> {
+    const { people, drafts, outbox } = this
+    if (!this.#isLoaded) await Promise.all([people, drafts, outbox].map((part) => part.load()))
+    await restoreKept(this)
+  }
+
+  async #learnAuthority(): Promise<void> {
+    const authority = await this.context.client.authority({ signal: this.#end.signal })
+    this.#authority.value = authority
+    await this.context.store.preferences.put(AUTHORITY, authority)
+  }
+
+  /** @returns whether it is known from an earlier session. */
+  async #recallAuthority(): Promise<boolean> {
+    this.#authority.value = (await this.context.store.preferences.get(AUTHORITY)) as string | undefined
+    return this.#authority.value !== undefined && this.#name.value !== undefined
   }
 
   async #rename(name: string): Promise<void> {
@@ -121,31 +195,46 @@ export class Workspace {
   }
 
   async #start(): Promise<void> {
-    const { people, outbox, drafts, boards, ignored, mailbox, contacts, budget } = this
+    const { people, outbox, drafts, boards, ignored, history, contacts, budget, health } = this
     await Promise.all([people, outbox, drafts, boards, ignored].map((part) => part.load()))
-    const latest = await mailbox.findEnd()
-    await this.unread.load(latest)
+    this.#isLoaded = true
+    const latest = await history.open()
+    await Promise.all([this.unread.load(latest), this.texts.load()])
     this.#live.value = new Live({
       client: this.context.client,
       agentId: this.agentId,
       after: latest,
       onEvent: (event) => this.#arrive(event),
-      onCursor: (cursor) => mailbox.reach(cursor),
+      onCursor: (cursor) => history.reach(cursor),
     })
-    await Promise.all([mailbox.loadOlder(), contacts.refresh(), budget.refresh()])
-    inPassing(this.#meetMany())
+    try {
+      await Promise.all([
+        history.readNewest(),
+        ...[contacts, budget].map((part) => health.unlessFailing(part.refresh())),
+      ])
+    } catch (error) {
+      if (!isUnreachable(error)) throw error
+    }
+    inPassing(this.#readOn())
   }
 
-  /** Names decide which requests are hidden, and whether a recipient is a contact. */
-  async #meetMany(): Promise<void> {
+  /** What nobody waits for. */
+  async #readOn(): Promise<void> {
+    // Names decide which requests are hidden, and whether a recipient is a contact.
     for (const id of this.contacts.states.value.keys()) await this.people.meet(id)
-    for (const { message } of this.mailbox.requests.value) await this.people.meet(message.envelope.from)
+    await this.history.readAll()
+    await this.texts.openAll()
+    // The service could not be reached when the agent was opened.
+    if (this.settings.identity.value === undefined) {
+      await Promise.all([this.settings.refresh(), this.contacts.refresh(), this.budget.refresh()])
+    }
   }
 
   #arrive(event: Event): void {
-    this.mailbox.add([event])
+    this.archive.add([event], (from) => this.people.isOwn(from))
     inPassing(this.people.meet(event.message.envelope.from))
     if (event.kind === 'board') this.boards.noteSubscription(event.message.envelope.to.slice('board:'.length))
+    inPassing(this.texts.openAll())
     for (const listener of this.#listeners) listener(event)
   }
 }

@@ -1,4 +1,4 @@
-import { type ReadonlySignal, signal } from '@preact/signals'
+import { computed, type ReadonlySignal, signal } from '@preact/signals'
 import type { AssignableRole, Board, BoardDetails, MemberEntry } from '@svc/contracts/resources.ts'
 import { isCode } from '@svc/sdk/errors.ts'
 import type { CallOptions } from '@svc/sdk/http/options.ts'
@@ -21,7 +21,12 @@ const RECORD = 'boards'
 export class Boards {
   readonly #context: AgentContext
   readonly #all = signal<readonly BoardDetails[] | undefined>(undefined)
+  readonly #read = signal<ReadonlyMap<string, BoardDetails>>(new Map())
   readonly #marks = signal<Marks>({ subscribed: [], voted: [], hidden: {} })
+  readonly #known = computed(() => {
+    const listed = (this.#all.value ?? []).map((board) => [board.id, board] as const)
+    return new Map([...this.#read.value, ...listed])
+  })
   readonly all: ReadonlySignal<readonly BoardDetails[] | undefined> = this.#all
   readonly marks: ReadonlySignal<Marks> = this.#marks
 
@@ -43,9 +48,16 @@ export class Boards {
     this.#all.value = found
   }
 
+  /** A board that was read since the page was loaded. */
+  find(id: string): BoardDetails | undefined {
+    return this.#known.value.get(id)
+  }
+
   /** A board by its id, which is enough for unlisted ones. */
   async read(id: string): Promise<BoardDetails> {
-    return this.#context.client.board(id, this.#call)
+    const board = await this.#context.client.board(id, this.#call)
+    this.#read.value = new Map(this.#read.value).set(id, board)
+    return board
   }
 
   async create(wanted: Board): Promise<BoardDetails> {
@@ -54,9 +66,15 @@ export class Boards {
     return board
   }
 
-  async subscribe(id: string): Promise<void> {
-    await this.#context.client.subscribe(id, this.#call)
+  /**
+   * A subscription sets the role `reader`, so a writer would lose the right to post. It gets the posts anyway.
+   * @returns whether the agent is a writer, which stays as it is.
+   */
+  async subscribe(id: string): Promise<boolean> {
+    const isWriter = await this.isWriter(id)
+    if (!isWriter) await this.#context.client.subscribe(id, this.#call)
     this.noteSubscription(id)
+    return isWriter
   }
 
   async leave(id: string): Promise<void> {
@@ -74,21 +92,43 @@ export class Boards {
     }
   }
 
+  /** Asks for the role that the agent may have already, which changes nothing and is free (spec 8.5). */
+  async isWriter(id: string): Promise<boolean> {
+    try {
+      await this.#context.client.setMember(id, this.#context.key.agentId, 'writer', this.#call)
+      return true
+    } catch (error) {
+      if (isCode(error, 'forbidden')) return false
+      throw error
+    }
+  }
+
   async setMember(id: string, agentId: string, role: AssignableRole): Promise<void> {
     await this.#context.client.setMember(id, agentId, role, this.#call)
   }
 
+  /** Shows the vote at once, and takes it back if the service refuses it. */
   async vote(postId: string, isUp: boolean): Promise<void> {
     const { client } = this.#context
-    await (isUp ? client.vote(postId, this.#call) : client.removeVote(postId, this.#call))
-    this.#mark({ voted: changed(this.#marks.value.voted, postId, isUp) })
+    const show = (isIn: boolean): void => this.#mark({ voted: changed(this.#marks.value.voted, postId, isIn) })
+    show(isUp)
+    try {
+      await (isUp ? client.vote(postId, this.#call) : client.removeVote(postId, this.#call))
+    } catch (error) {
+      show(!isUp)
+      throw error
+    }
   }
 
   async setHidden(id: string, postId: string, isHidden: boolean): Promise<void> {
     const { client } = this.#context
     await (isHidden ? client.hide(id, postId, this.#call) : client.restore(id, postId, this.#call))
-    const { hidden } = this.#marks.value
-    this.#mark({ hidden: { ...hidden, [id]: changed(hidden[id] ?? [], postId, isHidden) } })
+    this.#markHidden(id, postId, isHidden)
+  }
+
+  /** Call this when a hidden post has expired. */
+  forgetHidden(id: string, postId: string): void {
+    this.#markHidden(id, postId, false)
   }
 
   /** Call this when a post on this board arrives: it shows that the agent is subscribed. */
@@ -99,6 +139,11 @@ export class Boards {
 
   get #call(): CallOptions {
     return { signal: this.#context.ended }
+  }
+
+  #markHidden(id: string, postId: string, isHidden: boolean): void {
+    const { hidden } = this.#marks.value
+    this.#mark({ hidden: { ...hidden, [id]: changed(hidden[id] ?? [], postId, isHidden) } })
   }
 
   #mark(change: Partial<Marks>): void {

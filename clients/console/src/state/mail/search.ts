@@ -1,7 +1,7 @@
-import type { JsonValue } from '@svc/envelope/json-value.ts'
 import type { People } from '../agent/people.ts'
-import type { Entry } from './mailbox.ts'
-import type { Opener } from './opening.ts'
+import type { Entry } from './archive.ts'
+import type { Conversation } from './conversations.ts'
+import type { Texts } from './texts.ts'
 
 export interface Filter {
   readonly text: string
@@ -15,36 +15,46 @@ export function isFiltering({ text, unreadOnly, unackedOnly }: Filter): boolean 
   return text.trim() !== '' || unreadOnly || unackedOnly
 }
 
-interface Sources {
-  readonly people: People
-  readonly opener: Opener
-  readonly isUnread: (cursor: number) => boolean
+/** A conversation in a list, and the message of it that was searched for. */
+export interface Row {
+  readonly conversation: Conversation
+  readonly found: Entry | undefined
 }
 
-/** Searches what is loaded: names, ids, and the bodies that are readable or were opened. */
-export function filterEntries(entries: readonly Entry[], filter: Filter, sources: Sources): readonly Entry[] {
-  if (!isFiltering(filter)) return entries
+interface Sources {
+  readonly people: People
+  readonly texts: Texts
+}
+
+/** Looks for names, ids and texts, in all that was read. */
+export function filterConversations(
+  conversations: readonly Conversation[],
+  filter: Filter,
+  sources: Sources,
+): readonly Row[] {
   const wanted = filter.text.trim().toLocaleLowerCase()
-  return entries.filter(({ cursor, message }) => {
-    if (filter.unreadOnly && !sources.isUnread(cursor)) return false
-    if (filter.unackedOnly && message.acked) return false
-    if (wanted === '') return true
-    const { id, from } = message.envelope
-    const person = sources.people.find(from)
-    const opened = sources.opener.peek(message, 'mail')
-    const body = opened?.kind === 'open' ? opened.body : bodyOf(message.envelope)
-    return [person?.name ?? '', person?.agentId ?? '', from, id, textOf(body)].some((text) =>
-      text.toLocaleLowerCase().includes(wanted),
-    )
+  return conversations.flatMap((conversation) => {
+    if (filter.unreadOnly && conversation.unread === 0) return []
+    if (filter.unackedOnly && !conversation.entries.some(isUnacked)) return []
+    if (wanted === '') return { conversation, found: undefined }
+    const found = conversation.entries.findLast((entry) => isFound(entry, wanted, sources))
+    const isPeer =
+      found === undefined && namesOf(conversation.peer, sources.people).some((name) => name.includes(wanted))
+    return found === undefined && !isPeer ? [] : { conversation, found }
   })
 }
 
-function bodyOf(envelope: Entry['message']['envelope']): JsonValue | undefined {
-  return 'body' in envelope ? (envelope.body as JsonValue) : undefined
+function isUnacked({ cursor, message }: Entry): boolean {
+  return cursor !== undefined && !message.acked
 }
 
-/** Returns a text as it is, and any other value as JSON. */
-export function textOf(body: JsonValue | undefined): string {
-  if (body === undefined) return ''
-  return typeof body === 'string' ? body : JSON.stringify(body)
+function isFound(entry: Entry, wanted: string, { texts, people }: Sources): boolean {
+  if (texts.searchable(entry).includes(wanted)) return true
+  const { id, from } = entry.message.envelope
+  return id.toLowerCase().includes(wanted) || namesOf(from, people).some((name) => name.includes(wanted))
+}
+
+function namesOf(who: string, people: People): string[] {
+  const person = people.find(who)
+  return [who, person?.name ?? '', person?.agentId ?? ''].map((text) => text.toLowerCase())
 }

@@ -79,7 +79,7 @@ test.each([
 ])('spec 6.2: the mistyped recipient %j gives the error of the SDK', async (to = '', words) => {
   const { calls, workspace } = await sceneOf(undefined)
   const draft = workspace.drafts.create({ to, text: 'hi' })
-  const refused = submit(workspace, draft, recipientOf(to, AUTHORITY), false)
+  const refused = submit(workspace, draft, recipientOf(to, AUTHORITY), { acceptReplies: false })
   expect(explain(await refused.catch((error: unknown) => error))).toContain(words)
   expect(calls).toEqual([])
 })
@@ -102,7 +102,7 @@ describe('spec 7.7: answers of the recipient', () => {
   test('the recipient is accepted before the message is sent, is marked, and can be taken back', async () => {
     const { calls, workspace } = await sceneOf(undefined)
     const draft = workspace.drafts.create({ to: `bob@${AUTHORITY}`, text: 'hi' })
-    await submit(workspace, draft, { kind: 'agent', name: 'bob' }, true)
+    await submit(workspace, draft, { kind: 'agent', name: 'bob' }, { acceptReplies: true })
     expect(calls).toEqual(['accept bob', `post from alice@${AUTHORITY} to bob@${AUTHORITY}`])
     const { contacts } = workspace
     expect([contacts.stateOf('bob'), [...contacts.acceptedByMessage.value]]).toEqual(['accepted', [bob.agentId]])
@@ -113,10 +113,10 @@ describe('spec 7.7: answers of the recipient', () => {
   test('a block stays a block, and without the choice nobody is accepted', async () => {
     const { calls, workspace } = await sceneOf('blocked')
     const draft = workspace.drafts.create({ to: 'bob', text: 'hi' })
-    await submit(workspace, draft, { kind: 'agent', name: 'bob' }, true)
+    await submit(workspace, draft, { kind: 'agent', name: 'bob' }, { acceptReplies: true })
     expect(workspace.contacts.stateOf('bob')).toBe('blocked')
     calls.length = 0
-    await submit(workspace, draft, { kind: 'agent', name: 'bob' }, false)
+    await submit(workspace, draft, { kind: 'agent', name: 'bob' }, { acceptReplies: false })
     expect(calls).toEqual([`post from alice@${AUTHORITY} to bob@${AUTHORITY}`])
   })
 
@@ -125,7 +125,9 @@ describe('spec 7.7: answers of the recipient', () => {
     const refusal = new ApiError({ status: 429, code: 'budget_exhausted', message: 'no units are left' })
     Object.assign(workspace.context.client, { acceptReplies: () => Promise.reject(refusal) })
     const draft = workspace.drafts.create({ to: 'bob', text: 'hi' })
-    await expect(submit(workspace, draft, { kind: 'agent', name: 'bob' }, true)).rejects.toBe(refusal)
+    await expect(submit(workspace, draft, { kind: 'agent', name: 'bob' }, { acceptReplies: true })).rejects.toBe(
+      refusal,
+    )
     expect(calls).toEqual([])
     expect(workspace.outbox.pending.value.size).toBe(0)
   })

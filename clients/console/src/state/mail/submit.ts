@@ -1,11 +1,12 @@
-import type { SendResult } from '@svc/contracts/resources.ts'
 import { isName, isSameAuthority, parseAddress } from '@svc/envelope/address.ts'
+import type { EnvelopeType } from '@svc/envelope/envelope.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { parseBody } from '@svc/sdk/messages/body.ts'
 import { strings } from '../../strings.ts'
 import type { Workspace } from '../agent/workspace.ts'
 import { nameFrom } from '../names.ts'
 import type { Draft } from './drafts.ts'
+import type { Sent } from './outbox.ts'
 
 export type Recipient =
   | { readonly kind: 'agent'; readonly name: string }
@@ -31,33 +32,45 @@ export function readBody({ text, isJson }: Pick<Draft, 'text' | 'isJson'>): { bo
   }
 }
 
+interface SubmitOptions {
+  /** Accepts the recipient as a contact, before the message is sent. */
+  readonly acceptReplies: boolean
+  /** Of the envelope. Default `event`. */
+  readonly type?: EnvelopeType | undefined
+  /** Cancels. See `Outbox.send`. */
+  readonly signal?: AbortSignal | undefined
+}
+
 /**
- * Sends what a draft says, and discards it once the service has answered or the envelope is stored for a retry.
+ * Sends what a draft says, and discards the draft once the service has answered or the message waits in the outbox.
  * @param recipient undefined if `recipientOf` finds none. Then the SDK refuses it.
- * @param acceptReplies accepts the recipient as a contact, before the message is sent.
- * @returns undefined if no answer came. @throws ApiError if the service refused; the draft stays.
+ * @throws what `Outbox.send` throws; the draft stays.
  */
 export async function submit(
   { outbox, drafts }: Workspace,
   draft: Draft,
   recipient: Recipient | undefined,
-  acceptReplies: boolean,
-): Promise<SendResult | undefined> {
+  { acceptReplies, type, signal }: SubmitOptions,
+): Promise<Sent> {
   const { body, problem } = readBody(draft)
   if (body === undefined) throw new TypeError(problem)
   const { isSealed, replyTo, threadId } = draft
   const to = recipient?.kind === 'agent' ? recipient.name : draft.to.trim()
   const isPost = to.startsWith('board:')
-  const result = await outbox.send({
-    to,
-    body,
-    seal: isSealed && !isPost,
-    acceptReplies: acceptReplies && !isPost,
-    replyTo,
-    threadId,
-  })
+  const sent = await outbox.send(
+    {
+      to,
+      body,
+      seal: isSealed && !isPost,
+      acceptReplies: acceptReplies && !isPost,
+      type,
+      replyTo,
+      threadId,
+    },
+    { signal },
+  )
   drafts.discard(draft.id)
-  return result
+  return sent
 }
 
 /**

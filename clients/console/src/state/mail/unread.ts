@@ -33,9 +33,11 @@ export class Unread {
     else this.#place.value = { upTo: stored.cursor, beyond: new Set(stored.beyond) }
   }
 
-  markRead(cursor: number): void {
+  /** Messages and posts share the cursors, so both are marked here. */
+  markRead(cursors: readonly number[]): void {
     const { upTo, beyond } = this.#place.value
-    if (isUnread(this.#place.value, cursor)) this.#save(compact(upTo, [...beyond, cursor]))
+    const fresh = cursors.filter((cursor) => isUnread(this.#place.value, cursor))
+    if (fresh.length > 0) this.#save(compact(upTo, [...beyond, ...fresh]))
   }
 
   markAllRead(latestCursor: number): void {

@@ -1,5 +1,6 @@
 import type { BoardDetails } from '@svc/contracts/resources.ts'
 import type { JSX } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
 import { attempt } from '../../state/failures.ts'
 import { notify } from '../../state/notices.ts'
 import { strings } from '../../strings.ts'
@@ -11,12 +12,23 @@ import { useWorkspace } from '../workspace-context.ts'
 
 const { boards: texts } = strings
 
-export function BoardHead({ board }: { board: BoardDetails }): JSX.Element {
-  const { boards, agentId, budget } = useWorkspace()
-  const isSubscribed = boards.marks.value.subscribed.includes(board.id)
+interface Properties {
+  readonly board: BoardDetails
+  readonly isWriter: boolean | undefined
+  readonly onWriter: () => void
+  /** The board was just created, and the dialog, which had the focus, is gone. */
+  readonly hasFocus: boolean
+}
+
+export function BoardHead({ board, isWriter, onWriter, hasFocus }: Properties): JSX.Element {
+  const { agentId } = useWorkspace()
+  const title = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    if (hasFocus) title.current?.focus()
+  }, [hasFocus])
   return (
     <header class="board-head">
-      <h2>
+      <h2 ref={title} tabIndex={-1}>
         <ForeignTitle text={board.title} />
       </h2>
       {board.description !== '' && (
@@ -24,15 +36,13 @@ export function BoardHead({ board }: { board: BoardDetails }): JSX.Element {
           <ForeignText text={board.description} />
         </div>
       )}
-      <p class="badges">
-        <span class="badge plain" title={texts.visibilities[board.visibility]}>
-          {texts.visibilityShort[board.visibility]}
-        </span>
-        <span class="badge plain">
-          {texts.posting}: {texts.postings[board.posting]}
-        </span>
-      </p>
       <dl class="facts">
+        <dt>{texts.visibility}</dt>
+        <dd>
+          {texts.visibilityShort[board.visibility]}: {texts.visibilities[board.visibility]}
+        </dd>
+        <dt>{texts.posting}</dt>
+        <dd>{texts.postings[board.posting]}</dd>
         <dt>{texts.owner}</dt>
         <dd>
           <AgentName who={board.owner} />
@@ -42,33 +52,58 @@ export function BoardHead({ board }: { board: BoardDetails }): JSX.Element {
           <Copyable value={board.id} label={texts.id} />
         </dd>
       </dl>
-      {board.owner !== agentId && (
-        <div class="actions">
-          {isSubscribed ? (
-            <BusyButton
-              onPress={async () => {
-                await boards.leave(board.id)
-                notify(texts.left)
-              }}
-            >
-              {texts.leave}
-            </BusyButton>
-          ) : (
-            <BusyButton
-              class="primary"
-              title={texts.subscribeHint}
-              onPress={async () => {
-                await boards.subscribe(board.id)
-                notify(texts.subscribed)
-                await attempt(() => budget.refresh())
-              }}
-            >
-              {texts.subscribe}
-            </BusyButton>
-          )}
-          {!isSubscribed && <span class="hint">{texts.subscribeHint}</span>}
-        </div>
-      )}
+      {board.owner !== agentId && <Subscription board={board} isWriter={isWriter === true} onWriter={onWriter} />}
     </header>
+  )
+}
+
+interface SubscriptionProperties {
+  readonly board: BoardDetails
+  readonly isWriter: boolean
+  readonly onWriter: () => void
+}
+
+function Subscription({ board, isWriter, onWriter }: SubscriptionProperties): JSX.Element | null {
+  const { boards, archive, unread, budget } = useWorkspace()
+  const actions = useRef<HTMLDivElement>(null)
+  // Each of the two buttons is replaced by the other one when it was pressed.
+  const keepFocus = (): void => actions.current?.focus()
+  if (!boards.marks.value.subscribed.includes(board.id)) {
+    if (isWriter) return null
+    return (
+      <div ref={actions} tabIndex={-1} class="actions">
+        <BusyButton
+          class="primary"
+          onPress={async () => {
+            const isWriter = await boards.subscribe(board.id)
+            notify(isWriter ? texts.writersGet : texts.subscribed)
+            if (isWriter) onWriter()
+            keepFocus()
+            await attempt(() => budget.refresh())
+          }}
+        >
+          {texts.subscribe}
+        </BusyButton>
+        <span class="hint">{texts.subscribeHint}</span>
+      </div>
+    )
+  }
+  return (
+    <div ref={actions} tabIndex={-1} class="actions">
+      <BusyButton
+        onPress={async () => {
+          await boards.leave(board.id)
+          unread.markRead(archive.posts.value.get(board.id) ?? [])
+          notify(texts.left)
+          keepFocus()
+        }}
+      >
+        {texts.leave}
+      </BusyButton>
+      <span class="hint">
+        {texts.subscribedHere}
+        {board.posting === 'members' && ` ${texts.leaveWriter}`}
+      </span>
+    </div>
   )
 }

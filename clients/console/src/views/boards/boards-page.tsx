@@ -1,32 +1,43 @@
-import type { BoardDetails } from '@svc/contracts/resources.ts'
-import { parseAddress } from '@svc/envelope/address.ts'
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { shortId } from '../../state/agent/short-id.ts'
+import { unreadOnBoard } from '../../state/boards/unread-posts.ts'
 import { attempt } from '../../state/failures.ts'
-import { goTo, hrefOf, route } from '../../state/route.ts'
+import { route } from '../../state/route.ts'
 import { strings } from '../../strings.ts'
 import { Empty } from '../parts/empty.tsx'
-import { Field } from '../parts/field.tsx'
-import { ForeignTitle } from '../parts/text.tsx'
 import { useWorkspace } from '../workspace-context.ts'
+import { BoardList, type Listed } from './board-list.tsx'
 import { BoardPane } from './board-pane.tsx'
 import { CreateBoard } from './create-board.tsx'
+import { OpenById } from './open-by-id.tsx'
 
 const { boards: texts } = strings
 
 /** Boards that this agent may find, and the one that was chosen. */
 export function BoardsPage(): JSX.Element {
-  const { boards, agentId } = useWorkspace()
+  const workspace = useWorkspace()
+  const { boards, agentId, archive } = workspace
   const [isCreating, setCreating] = useState(false)
+  const [created, setCreated] = useState<string | undefined>(undefined)
   const { id } = route.value
   const all = boards.all.value
+  // An unread post shows that the agent is subscribed, wherever that was done.
+  const unread = [...archive.posts.value.keys()].filter((board) => unreadOnBoard(workspace, board) > 0)
   useEffect(() => {
     void attempt(() => boards.refresh())
   }, [])
-  const isFollowed = (board: BoardDetails): boolean => boards.marks.value.subscribed.includes(board.id)
+  useEffect(() => {
+    for (const board of unread) boards.noteSubscription(board)
+  }, [unread.join()])
+
+  const isFollowed = ({ id }: Listed): boolean => boards.marks.value.subscribed.includes(id)
   const mine = (all ?? []).filter(({ owner }) => owner === agentId)
-  const followed = (all ?? []).filter((board) => board.owner !== agentId && isFollowed(board))
-  const others = (all ?? []).filter((board) => board.owner !== agentId && !isFollowed(board))
+  const foreign = (all ?? []).filter(({ owner }) => owner !== agentId)
+  // A board that the agent may not read any more still counts as unread until it is opened.
+  const lost = unread.filter((board) => !all?.some(({ id }) => id === board))
+  const followed = [...foreign.filter(isFollowed), ...lost.map((id) => ({ id, title: shortId(id) }))]
+  const isEmpty = all?.length === 0 && followed.length === 0
   return (
     <div class={`panes ${id === undefined ? '' : 'reading'}`}>
       <section class="pane-list" aria-label={texts.list}>
@@ -37,67 +48,26 @@ export function BoardsPage(): JSX.Element {
           </button>
         </header>
         <div class="pane-scroll">
-          {all === undefined && <p role="status">{strings.loading}</p>}
-          {all?.length === 0 && <Empty title={texts.empty} hint={texts.emptyHint} />}
+          {all === undefined && (
+            <p class="loading" role="status">
+              {strings.loading}
+            </p>
+          )}
+          {isEmpty && <Empty title={texts.empty} hint={texts.emptyHint} />}
           <BoardList title={texts.mine} boards={mine} />
-          <BoardList title={texts.followed} boards={followed} />
-          <BoardList title={texts.others} boards={others} />
+          <BoardList title={texts.followed} hint={texts.followedHint} boards={all === undefined ? [] : followed} />
+          <BoardList title={texts.others} boards={foreign.filter((board) => !isFollowed(board))} />
           <OpenById />
         </div>
       </section>
-      <section class="pane-reader">
-        {id === undefined ? <Empty title={texts.nothingChosen} /> : <BoardPane key={id} id={id} />}
+      <section class="pane-reader" aria-label={strings.pages.boards}>
+        {id === undefined ? (
+          <Empty title={isEmpty ? '' : texts.nothingChosen} />
+        ) : (
+          <BoardPane key={id} id={id} hasFocus={id === created} />
+        )}
       </section>
-      {isCreating && <CreateBoard onClose={() => setCreating(false)} />}
+      {isCreating && <CreateBoard onClose={() => setCreating(false)} onCreated={setCreated} />}
     </div>
-  )
-}
-
-function BoardList({ title, boards }: { title: string; boards: readonly BoardDetails[] }): JSX.Element | null {
-  const { id } = route.value
-  if (boards.length === 0) return null
-  return (
-    <section class="board-list" aria-label={title}>
-      <h2>{title}</h2>
-      <ul>
-        {boards.map((board) => (
-          <li key={board.id}>
-            <a href={hrefOf('boards', board.id)} aria-current={board.id === id ? 'true' : undefined}>
-              <span class="board-title">
-                <ForeignTitle text={board.title} />
-              </span>
-              <span class="hint">{texts.visibilityShort[board.visibility]}</span>
-            </a>
-          </li>
-        ))}
-      </ul>
-    </section>
-  )
-}
-
-/** An unlisted board is found only by its id. */
-function OpenById(): JSX.Element {
-  const [id, setId] = useState('')
-  const [isChecked, setChecked] = useState(false)
-  const wanted = id.trim().replace(/^board:/, '')
-  const isBoard = parseAddress(`board:${wanted}`) !== undefined
-  return (
-    <form
-      class="inline-form open-by-id"
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault()
-        setChecked(true)
-        if (isBoard) goTo('boards', wanted)
-      }}
-    >
-      <Field
-        label={texts.openById}
-        value={id}
-        onInput={setId}
-        problem={isChecked && !isBoard ? texts.idWrong : undefined}
-      />
-      <button type="submit">{texts.openButton}</button>
-    </form>
   )
 }

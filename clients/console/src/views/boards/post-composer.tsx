@@ -1,43 +1,68 @@
 import type { BoardDetails } from '@svc/contracts/resources.ts'
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
+import type { MayPost } from '../../state/boards/may-post.ts'
 import { strings } from '../../strings.ts'
 import { Composer } from '../mail/write/composer.tsx'
-import { useWorkspace } from '../workspace-context.ts'
+import { BusyButton } from '../parts/busy-button.tsx'
+
+const { boards: texts } = strings
 
 interface Properties {
   readonly board: BoardDetails
+  readonly may: MayPost
+  readonly isWriting: boolean
   readonly subscribers: number | undefined
+  readonly onWriting: (isWriting: boolean) => void
+  /** Asks the service whether this agent is a writer. */
+  readonly onAsk: () => Promise<void>
   readonly onPosted: () => void
 }
 
-/** Writes a post. The service tells only the owner who the writers are, so a refusal of anyone else comes after sending. */
-export function PostComposer({ board, subscribers, onPosted }: Properties): JSX.Element {
-  const { drafts, agentId } = useWorkspace()
-  const to = `board:${board.id}`
-  const hasDraft = drafts.all.value.some((draft) => draft.to === to && draft.replyTo === undefined)
-  const [isWriting, setWriting] = useState(hasDraft)
-  if (!isWriting) {
+/** Writes a post, or says why this agent cannot. */
+export function PostComposer(properties: Properties): JSX.Element {
+  const { board, may, isWriting, subscribers, onWriting, onAsk, onPosted } = properties
+  const actions = useRef<HTMLDivElement>(null)
+  const wasWriting = useRef(isWriting)
+  // The composer, which had the focus, is gone.
+  useEffect(() => {
+    if (wasWriting.current && !isWriting) actions.current?.focus()
+    wasWriting.current = isWriting
+  }, [isWriting])
+  if (isWriting) {
     return (
-      <div class="actions">
-        <button type="button" onClick={() => setWriting(true)}>
-          {strings.boards.write}
-        </button>
-        {board.posting === 'members' && board.owner !== agentId && (
-          <span class="hint">{strings.boards.membersPost}</span>
-        )}
-      </div>
+      <Composer
+        fields={{ to: `board:${board.id}`, isSealed: false }}
+        subscribers={subscribers}
+        onDone={(messageId) => {
+          onWriting(false)
+          if (messageId !== undefined) onPosted()
+        }}
+        onDiscard={() => onWriting(false)}
+      />
     )
   }
   return (
-    <Composer
-      fields={{ to, isSealed: false }}
-      subscribers={subscribers}
-      onDone={(messageId) => {
-        setWriting(false)
-        if (messageId !== undefined) onPosted()
-      }}
-      onDiscard={() => setWriting(false)}
-    />
+    <div ref={actions} tabIndex={-1} class="actions">
+      {may === 'yes' && (
+        <button type="button" class="primary" onClick={() => onWriting(true)}>
+          {texts.write}
+        </button>
+      )}
+      {may !== 'yes' && (
+        <>
+          <p class="hint">{may === 'no' ? texts.notWriter : texts.membersPost}</p>
+          <BusyButton
+            class="small"
+            onPress={async () => {
+              await onAsk()
+              actions.current?.focus()
+            }}
+          >
+            {may === 'no' ? texts.askAgain : texts.askWriter}
+          </BusyButton>
+        </>
+      )}
+    </div>
   )
 }

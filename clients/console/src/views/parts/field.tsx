@@ -15,6 +15,8 @@ interface Properties {
   readonly hasFocus?: boolean
   readonly isCode?: boolean
   readonly maxLength?: number
+  readonly isLabelHidden?: boolean
+  readonly placeholder?: string | undefined
 }
 
 /** A labelled input with its hint and its problem. */
@@ -35,11 +37,14 @@ export function Field(properties: Properties): JSX.Element {
     'aria-invalid': problem !== undefined,
     'aria-describedby': `${id}-hint`,
     class: properties.isCode === true ? 'code' : '',
+    ...(properties.placeholder === undefined ? {} : { placeholder: properties.placeholder }),
     ...(properties.maxLength === undefined ? {} : { maxLength: properties.maxLength }),
   }
   return (
     <div class="field">
-      <label for={id}>{label}</label>
+      <label for={id} class={properties.isLabelHidden === true ? 'hidden-text' : ''}>
+        {label}
+      </label>
       {rows === undefined ? (
         <input
           {...shared}

@@ -4,7 +4,6 @@ import type { JSX } from 'preact'
 const PATHS = {
   inbox: 'M4 13h4l2 3h4l2-3h4M4 13l3-8h10l3 8v6H4z',
   requests: 'M9 11a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM2 21a7 7 0 0 1 14 0M19 8v6M16 11h6',
-  sent: 'M21 3 3 10l7 3 3 7zM10 13l4-4',
   drafts: 'M4 20h4L19 9l-4-4L4 16zM13 7l4 4',
   write: 'M12 5v14M5 12h14',
   boards: 'M4 5h16v10H9l-5 4z',
@@ -20,6 +19,7 @@ const PATHS = {
   back: 'M14 6l-6 6 6 6',
   close: 'M6 6l12 12M18 6 6 18',
   key: 'M8 15a4 4 0 1 1 0-8 4 4 0 0 1 0 8zM12 11h9v4M17 11v3',
+  keyboard: 'M3 7h18v10H3zM7 10h.01M11 10h.01M15 10h.01M8 14h8',
   swap: 'M7 4 3 8l4 4M3 8h14M17 12l4 4-4 4M21 16H7',
 } as const
 

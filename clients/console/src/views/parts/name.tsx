@@ -6,7 +6,7 @@ import { inPassing } from '../../state/failures.ts'
 import { strings } from '../../strings.ts'
 import { useWorkspace } from '../workspace-context.ts'
 
-/** An agent, given by id or address: its name, as far as this browser can find it, and the short form of its id. */
+/** An agent, given by id or address: its name, as far as this browser can find it, or else the short form of its id. */
 export function AgentName({ who }: { who: string }): JSX.Element {
   const { people } = useWorkspace()
   const person = people.find(who)
@@ -16,13 +16,8 @@ export function AgentName({ who }: { who: string }): JSX.Element {
     if (person === undefined) inPassing(people.meet(who))
   }, [who])
   return (
-    <span class="agent-name">
-      {name !== undefined && <bdi class="name">{name}</bdi>}
-      {agentId !== undefined && (
-        <bdi class="id" title={agentId}>
-          {shortId(agentId)}
-        </bdi>
-      )}
+    <span class="agent-name" title={agentId}>
+      {name === undefined ? <bdi class="id">{shortId(agentId ?? who)}</bdi> : <bdi class="name">{name}</bdi>}
       {person?.source === 'self' && <span class="you">{strings.mail.you}</span>}
     </span>
   )

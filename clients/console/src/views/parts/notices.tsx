@@ -1,20 +1,33 @@
 import type { JSX } from 'preact'
-import { dismiss, notices } from '../../state/notices.ts'
+import { dismiss, notice } from '../../state/notices.ts'
 import { strings } from '../../strings.ts'
 import { Icon } from './icon.tsx'
 
 /** Announces what was done and what failed. The region is always there, so that screen readers follow it. */
 export function Notices(): JSX.Element {
+  const shown = notice.value
   return (
     <section class="notices" aria-label={strings.notices} aria-live="polite">
-      {notices.value.map(({ id, kind, text }) => (
-        <div key={id} class={`notice ${kind}`}>
-          <span class="notice-text">{text}</span>
-          <button type="button" class="quiet square" aria-label={strings.dismiss} onClick={() => dismiss(id)}>
+      {shown !== undefined && (
+        <div class={`notice ${shown.kind}`}>
+          <span class="notice-text">{shown.text}</span>
+          {shown.action !== undefined && (
+            <button
+              type="button"
+              class="small"
+              onClick={() => {
+                dismiss()
+                shown.action?.run()
+              }}
+            >
+              {shown.action.label}
+            </button>
+          )}
+          <button type="button" class="quiet square" aria-label={strings.dismiss} onClick={dismiss}>
             <Icon name="close" />
           </button>
         </div>
-      ))}
+      )}
     </section>
   )
 }

@@ -12,22 +12,19 @@ interface Properties<Item> {
   readonly classOf: (item: Item) => string
   /** Key of the item that is shown beside the list. */
   readonly chosen: string | undefined
+  /** Key of the row that the keyboard is at. */
+  readonly activeKey: string | undefined
+  readonly onActive: (key: string) => void
   readonly onChoose: (item: Item) => void
-  /** The end of the list came near. */
-  readonly onEnd: () => void
 }
-
-/** Rows before the end at which more are asked for. */
-const NEAR_END = 20
 
 /**
  * A list that stays smooth with any number of rows, because only the visible ones are in the page. The Tab key stops at it once.
  * Arrows, Page Up and Down, Home and End move the active row; Enter opens it.
  */
 export function VirtualList<Item>(properties: Properties<Item>): JSX.Element {
-  const { label, items, keyOf, rowHeight, row, classOf, chosen, onChoose, onEnd } = properties
+  const { label, items, keyOf, rowHeight, row, classOf, chosen, activeKey, onActive, onChoose } = properties
   const [view, setView] = useState({ scrollTop: 0, height: 800 })
-  const [activeKey, setActiveKey] = useState<string | undefined>(chosen)
   const box = useRef<HTMLDivElement>(null)
   const id = useId()
   const { first, end } = windowOf({ count: items.length, rowHeight, ...view })
@@ -43,21 +40,17 @@ export function VirtualList<Item>(properties: Properties<Item>): JSX.Element {
     return () => observer.disconnect()
   }, [])
 
+  // The active row is in view, whoever moved it.
   useEffect(() => {
-    if (end >= items.length - NEAR_END) onEnd()
-  }, [end, items.length])
-
-  useEffect(() => {
-    if (chosen !== undefined) setActiveKey(chosen)
-  }, [chosen])
+    const element = box.current
+    if (element === null || active === -1) return
+    const { scrollTop, clientHeight: height } = element
+    element.scrollTop = scrollTopFor(active, { rowHeight, scrollTop, height })
+  }, [activeKey])
 
   function moveTo(index: number): void {
     const item = items[Math.max(0, Math.min(items.length - 1, index))]
-    const element = box.current
-    if (item === undefined || element === null) return
-    setActiveKey(keyOf(item))
-    const { scrollTop, clientHeight: height } = element
-    element.scrollTop = scrollTopFor(items.indexOf(item), { rowHeight, scrollTop, height })
+    if (item !== undefined) onActive(keyOf(item))
   }
 
   function onKeyDown(event: KeyboardEvent): void {
@@ -115,7 +108,7 @@ export function VirtualList<Item>(properties: Properties<Item>): JSX.Element {
               class={`row ${classOf(item)} ${key === activeKey ? 'active' : ''}`}
               style={{ transform: `translateY(${index * rowHeight}px)` }}
               onClick={() => {
-                setActiveKey(key)
+                onActive(key)
                 onChoose(item)
               }}
             >

@@ -44,10 +44,10 @@ export function BudgetBox(): JSX.Element {
 
 function Gauge({ label, used, of }: { label: string; used: number; of: number }): JSX.Element {
   return (
-    <div class="gauge">
-      <span>{label}</span>
-      <span class="hint">{texts.usedOf(used, of)}</span>
+    <div class="setting gauge">
+      <p class="field-label">{label}</p>
       <Meter label={label} used={used} of={of} />
+      <p class="hint">{texts.usedOf(used, of)}</p>
     </div>
   )
 }

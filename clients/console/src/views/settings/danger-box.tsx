@@ -5,29 +5,33 @@ import { vault } from '../../state/session.ts'
 import { strings } from '../../strings.ts'
 import { ConfirmByTyping } from '../parts/confirm.tsx'
 import { useWorkspace } from '../workspace-context.ts'
+import { Row } from './row.tsx'
 
 const { settings: texts } = strings
 
 /** The actions that cannot be undone. */
 export function DangerBox(): JSX.Element {
-  const { agentId, context } = useWorkspace()
+  const workspace = useWorkspace()
+  const { agentId, context } = workspace
   const [asked, setAsked] = useState<'wipe' | 'revoke' | undefined>(undefined)
   const word = context.name.value ?? agentId
   const close = (): void => setAsked(undefined)
   return (
     <section class="box danger-box" aria-label={texts.danger}>
       <h2>{texts.danger}</h2>
-      <div class="actions">
-        <button type="button" onClick={() => setAsked('wipe')}>
+      <Row label={texts.wipeLabel} hint={texts.wipeHint}>
+        <button type="button" class="danger" onClick={() => setAsked('wipe')}>
           {texts.wipe}
         </button>
+      </Row>
+      <Row label={texts.revokeLabel} hint={texts.revokeHint}>
         <button type="button" class="danger" onClick={() => setAsked('revoke')}>
           {texts.revoke}
         </button>
-      </div>
+      </Row>
       {asked === 'wipe' && (
         <ConfirmByTyping
-          title={texts.wipe}
+          title={texts.wipeTitle}
           text={texts.wipeText}
           word={word}
           button={texts.wipeButton}
@@ -40,15 +44,14 @@ export function DangerBox(): JSX.Element {
       )}
       {asked === 'revoke' && (
         <ConfirmByTyping
-          title={texts.revoke}
+          title={texts.revokeTitle}
           text={texts.revokeText}
           word={word}
           button={texts.revokeButton}
           onClose={close}
           onConfirm={async () => {
             await context.client.revoke(agentId)
-            notify(texts.revoked)
-            location.reload()
+            workspace.noteRevoked()
           }}
         />
       )}

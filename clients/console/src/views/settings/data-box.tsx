@@ -6,50 +6,34 @@ import { notify } from '../../state/notices.ts'
 import { vault } from '../../state/session.ts'
 import { strings } from '../../strings.ts'
 import { saveFile } from '../../vault/save-file.ts'
-import { Dialog } from '../parts/dialog.tsx'
+import { SaveKey } from '../start/save-key.tsx'
 import { useWorkspace } from '../workspace-context.ts'
+import { Row } from './row.tsx'
 
 const { settings: texts } = strings
 
 /** Copies of the key and of the messages. */
 export function DataBox(): JSX.Element {
-  const [isExportingKey, setExportingKey] = useState(false)
   return (
     <section class="box" aria-label={texts.keys}>
       <h2>{texts.keys}</h2>
-      <div class="actions">
-        <button type="button" onClick={() => setExportingKey(true)}>
-          {texts.exportKey}
-        </button>
-      </div>
+      <KeyCopy />
       <MessageExport />
-      {isExportingKey && <KeyExport onClose={() => setExportingKey(false)} />}
     </section>
   )
 }
 
-function KeyExport({ onClose }: { onClose: () => void }): JSX.Element {
+function KeyCopy(): JSX.Element {
   const { agentId, context } = useWorkspace()
+  const [isSaving, setSaving] = useState(false)
+  const isSaved = vault.agents.value.find((agent) => agent.agentId === agentId)?.isSaved === true
   return (
-    <Dialog title={texts.exportKey} onClose={onClose}>
-      <p>{texts.exportKeyText}</p>
-      <div class="actions">
-        <button type="button" onClick={onClose}>
-          {strings.cancel}
-        </button>
-        <button
-          type="button"
-          class="primary"
-          onClick={() => {
-            saveFile(`${context.name.value ?? agentId}.key`, vault.exportAgent(agentId))
-            notify(texts.keyExported)
-            onClose()
-          }}
-        >
-          {texts.exportKeyButton}
-        </button>
-      </div>
-    </Dialog>
+    <Row label={texts.keyCopy} hint={isSaved ? texts.keySaved : texts.keyNotSaved}>
+      <button type="button" onClick={() => setSaving(true)}>
+        {texts.exportKey}
+      </button>
+      {isSaving && <SaveKey agentId={agentId} name={context.name.value} onClose={() => setSaving(false)} />}
+    </Row>
   )
 }
 
@@ -75,22 +59,16 @@ function MessageExport(): JSX.Element {
   }
 
   return (
-    <>
-      <p class="hint">{texts.exportMessagesHint}</p>
-      <div class="actions">
-        {count === undefined ? (
-          <button type="button" onClick={() => void run()}>
-            {texts.exportMessages}
-          </button>
-        ) : (
-          <>
-            <span role="status">{texts.exported(count)}</span>
-            <button type="button" onClick={() => stop.current?.abort(new DOMException('stopped', 'AbortError'))}>
-              {strings.cancel}
-            </button>
-          </>
-        )}
-      </div>
-    </>
+    <Row label={texts.messagesCopy} hint={count === undefined ? texts.exportMessagesHint : texts.exported(count)}>
+      {count === undefined ? (
+        <button key="run" type="button" onClick={() => void run()}>
+          {texts.exportMessages}
+        </button>
+      ) : (
+        <button key="stop" type="button" onClick={() => stop.current?.abort(new DOMException('stopped', 'AbortError'))}>
+          {strings.cancel}
+        </button>
+      )}
+    </Row>
   )
 }

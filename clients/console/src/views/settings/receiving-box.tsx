@@ -39,17 +39,23 @@ export function ReceivingBox(): JSX.Element {
             isOn={identity.discoverable}
             onChange={(discoverable) => void change({ discoverable })}
           />
-          <p class="hint">{texts.changeCost}</p>
+          <div class="setting note">
+            <p class="hint">{texts.changeCost}</p>
+          </div>
         </>
       )}
       <Switch
         label={texts.notifications}
-        hint={texts.notificationsHint}
+        hint={`${texts.notificationsHint} ${texts.onlyHereAgent}`}
         isOn={wantsNotifications.value}
         onChange={async (wanted) => {
           if (!(await setNotifications(wanted))) notify(texts.notificationsRefused, 'failed')
         }}
       />
+      <div class="setting">
+        <p class="field-label">{texts.unread}</p>
+        <p class="hint">{texts.unreadHint}</p>
+      </div>
     </section>
   )
 }

@@ -21,7 +21,7 @@ export function SettingsPage(): JSX.Element {
     })
   }, [])
   return (
-    <div class="column">
+    <div class="column settings">
       <h1>{strings.pages.settings}</h1>
       <AgentBox />
       <BudgetBox />

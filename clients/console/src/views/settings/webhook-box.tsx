@@ -7,7 +7,9 @@ import { BusyButton } from '../parts/busy-button.tsx'
 import { Copyable } from '../parts/copy.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Field } from '../parts/field.tsx'
+import { useProblemFocus } from '../start/problem-focus.ts'
 import { useWorkspace } from '../workspace-context.ts'
+import { Row } from './row.tsx'
 
 const { settings: texts } = strings
 
@@ -27,22 +29,31 @@ export function WebhookBox(): JSX.Element {
           {texts.refresh}
         </BusyButton>
       </header>
-      {webhook === null && <p>{texts.webhookNone}</p>}
+      {webhook === null && (
+        <Row label={texts.webhookNow}>
+          <p>{texts.webhookNone}</p>
+        </Row>
+      )}
       {webhook !== null && webhook !== undefined && (
         <>
-          <p class="code">{webhook.url}</p>
-          <p class="badges">
-            <span class="badge plain">{texts.webhookPending(webhook.pending)}</span>
-            <span class={`badge ${webhook.failed > 0 ? 'bad' : 'plain'}`}>{texts.webhookFailed(webhook.failed)}</span>
-          </p>
-          <BusyButton
-            onPress={async () => {
-              await settings.deleteWebhook()
-              notify(texts.webhookDeleted)
-            }}
-          >
-            {texts.webhookDelete}
-          </BusyButton>
+          <dl class="facts">
+            <dt>{texts.webhookUrl}</dt>
+            <dd class="code">{webhook.url}</dd>
+          </dl>
+          <Row label={texts.webhookDeliveries}>
+            <p class="badges">
+              <span class="badge plain">{texts.webhookPending(webhook.pending)}</span>
+              <span class={`badge ${webhook.failed > 0 ? 'bad' : 'plain'}`}>{texts.webhookFailed(webhook.failed)}</span>
+            </p>
+            <BusyButton
+              onPress={async () => {
+                await settings.deleteWebhook()
+                notify(texts.webhookDeleted)
+              }}
+            >
+              {texts.webhookDelete}
+            </BusyButton>
+          </Row>
         </>
       )}
       <WebhookForm isSet={webhook !== null && webhook !== undefined} />
@@ -56,9 +67,15 @@ function WebhookForm({ isSet }: { isSet: boolean }): JSX.Element {
   const [problem, setProblem] = useState<string | undefined>(undefined)
   const [secret, setSecret] = useState<string | undefined>(undefined)
   const [isBusy, setBusy] = useState(false)
+  const [form, focusProblem] = useProblemFocus()
 
   async function set(): Promise<void> {
-    if (isBusy || url.trim() === '') return
+    if (isBusy) return
+    if (url.trim() === '') {
+      setProblem(texts.webhookNoUrl)
+      focusProblem()
+      return
+    }
     setBusy(true)
     try {
       setSecret(await settings.setWebhook(url.trim()))
@@ -67,6 +84,7 @@ function WebhookForm({ isSet }: { isSet: boolean }): JSX.Element {
       await attempt(() => budget.refresh())
     } catch (error) {
       setProblem(explain(error))
+      focusProblem()
     } finally {
       setBusy(false)
     }
@@ -74,6 +92,7 @@ function WebhookForm({ isSet }: { isSet: boolean }): JSX.Element {
 
   return (
     <form
+      ref={form}
       aria-label={texts.webhookSet}
       noValidate
       onSubmit={(event) => {
@@ -82,16 +101,18 @@ function WebhookForm({ isSet }: { isSet: boolean }): JSX.Element {
       }}
     >
       <Field
-        label={texts.webhookUrl}
+        label={isSet ? texts.webhookNewUrl : texts.webhookUrl}
         type="url"
         value={url}
         onInput={setUrl}
         hint={isSet ? `${texts.webhookHint} ${texts.webhookReset}` : texts.webhookHint}
         problem={problem}
       />
-      <button type="submit" aria-busy={isBusy}>
-        {texts.webhookSet}
-      </button>
+      <div class="setting">
+        <button type="submit" aria-busy={isBusy}>
+          {texts.webhookSet}
+        </button>
+      </div>
       {secret !== undefined && (
         <Dialog title={texts.secretTitle} onClose={() => setSecret(undefined)}>
           <p>{texts.secretText}</p>

@@ -2,10 +2,13 @@ import { isName } from '@svc/envelope/address.ts'
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { explain } from '../../state/failures.ts'
+import { notify } from '../../state/notices.ts'
 import { wish as asked, isAdding, showAgent, vault, type Wish } from '../../state/session.ts'
 import { strings } from '../../strings.ts'
+import { VaultError } from '../../vault/vault-error.ts'
 import { ImportKey } from './import-key.tsx'
 import { isUsable, NO_PASSPHRASE, PassphraseFields } from './passphrase.tsx'
+import { useProblemFocus } from './problem-focus.ts'
 import { NameFields } from './registration.tsx'
 
 const { start } = strings
@@ -39,12 +42,17 @@ export function AddAgent({ isFirst }: { isFirst: boolean }): JSX.Element {
   const [isChecked, setChecked] = useState(false)
   const [isBusy, setBusy] = useState(false)
   const [problem, setProblem] = useState<string | undefined>(undefined)
+  const [form, focusProblem] = useProblemFocus()
   const needsPassphrase = vault.state.value === 'none'
 
   async function add(): Promise<void> {
     setChecked(true)
     const isFilled = way === 'create' ? isName(wish.name) : keyFile !== undefined
-    if (isBusy || !isFilled || (needsPassphrase && !isUsable(passphrase))) return
+    if (isBusy) return
+    if (!isFilled || (needsPassphrase && !isUsable(passphrase))) {
+      focusProblem()
+      return
+    }
     setBusy(true)
     setProblem(undefined)
     try {
@@ -53,7 +61,9 @@ export function AddAgent({ isFirst }: { isFirst: boolean }): JSX.Element {
       const agent = way === 'create' ? await vault.createAgent() : await vault.importAgent(keyFile ?? '')
       showAgent(agent.agentId)
     } catch (error) {
-      setProblem(explain(error))
+      // If another tab has made a vault meanwhile, the page asks for its passphrase instead.
+      if (error instanceof VaultError && error.code === 'exists') notify(explain(error), 'failed')
+      else setProblem(explain(error))
     } finally {
       setBusy(false)
     }
@@ -73,6 +83,7 @@ export function AddAgent({ isFirst }: { isFirst: boolean }): JSX.Element {
 
   return (
     <form
+      ref={form}
       class="card"
       noValidate
       onSubmit={(event) => {

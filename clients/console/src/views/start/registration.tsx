@@ -1,25 +1,29 @@
 import { isName } from '@svc/envelope/address.ts'
+import { isCode } from '@svc/sdk/errors.ts'
 import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Workspace } from '../../state/agent/workspace.ts'
 import { explain, isAbort } from '../../state/failures.ts'
 import { nameFrom } from '../../state/names.ts'
-import { notify } from '../../state/notices.ts'
 import { wish as asked, type Wish } from '../../state/session.ts'
 import { strings } from '../../strings.ts'
 import { solveInWorker } from '../../work/work.ts'
 import { Field, Switch } from '../parts/field.tsx'
 import { OtherAgents } from './other-agents.tsx'
+import { useProblemFocus } from './problem-focus.ts'
 
 const { start } = strings
+const NAME_PROBLEMS = ['name_taken', 'invalid_name'] as const
 
 /** The name and whether the directory shows it. */
 export function NameFields(properties: {
   value: Wish
   onInput: (value: Wish) => void
   isChecked: boolean
+  /** What the service says about the name. */
+  problem?: string | undefined
 }): JSX.Element {
-  const { value, onInput, isChecked } = properties
+  const { value, onInput, isChecked, problem } = properties
   return (
     <>
       <Field
@@ -27,7 +31,7 @@ export function NameFields(properties: {
         value={value.name}
         onInput={(name) => onInput({ ...value, name: nameFrom(name.trimStart()) })}
         hint={start.nameHint}
-        problem={isChecked && !isName(value.name) ? start.nameWrong : undefined}
+        problem={isChecked && !isName(value.name) ? start.nameWrong : problem}
         hasFocus
         maxLength={32}
       />
@@ -68,26 +72,29 @@ export function Registration({ workspace }: { workspace: Workspace }): JSX.Eleme
   const [isChecked, setChecked] = useState(false)
   /** Percent of the usual effort, which a long proof of work exceeds. */
   const [progress, setProgress] = useState<number | undefined>(undefined)
-  const [problem, setProblem] = useState<string | undefined>(undefined)
+  const [failure, setFailure] = useState<unknown>(undefined)
   const stop = useRef<AbortController | undefined>(undefined)
+  const [form, focusProblem] = useProblemFocus()
 
   async function register(): Promise<void> {
     setChecked(true)
+    if (!isName(wish.name)) focusProblem()
     if (!isName(wish.name) || stop.current !== undefined) return
     const control = new AbortController()
     stop.current = control
-    setProblem(undefined)
+    setFailure(undefined)
     setProgress(0)
     try {
       await registerAs(wish, workspace, { signal: control.signal, onPercent: setProgress })
-      notify(start.exportAdvice, 'advice')
     } catch (error) {
-      if (!isAbort(error)) setProblem(explain(error))
+      if (!isAbort(error)) setFailure(error)
     } finally {
       stop.current = undefined
       setProgress(undefined)
     }
   }
+
+  const isOfName = NAME_PROBLEMS.some((code) => isCode(failure, code))
 
   useEffect(() => {
     asked.value = undefined
@@ -97,6 +104,7 @@ export function Registration({ workspace }: { workspace: Workspace }): JSX.Eleme
 
   return (
     <form
+      ref={form}
       class="card"
       noValidate
       onSubmit={(event) => {
@@ -108,7 +116,15 @@ export function Registration({ workspace }: { workspace: Workspace }): JSX.Eleme
       {progress === undefined ? (
         <>
           <p class="lead">{start.registerLead}</p>
-          <NameFields value={wish} onInput={setWish} isChecked={isChecked} />
+          <NameFields
+            value={wish}
+            onInput={(value) => {
+              setWish(value)
+              if (value.name !== wish.name) setFailure(undefined)
+            }}
+            isChecked={isChecked}
+            problem={isOfName ? explain(failure) : undefined}
+          />
         </>
       ) : (
         <div class="work" role="status">
@@ -116,9 +132,9 @@ export function Registration({ workspace }: { workspace: Workspace }): JSX.Eleme
           <progress aria-label={start.progress} value={progress} max={100} />
         </div>
       )}
-      {problem !== undefined && (
+      {failure !== undefined && !isOfName && (
         <p class="problem" role="alert">
-          {problem}
+          {explain(failure)}
         </p>
       )}
       <div class="actions">

@@ -5,6 +5,7 @@ import { vault } from '../../state/session.ts'
 import { strings } from '../../strings.ts'
 import { ConfirmByTyping } from '../parts/confirm.tsx'
 import { Field } from '../parts/field.tsx'
+import { useProblemFocus } from './problem-focus.ts'
 
 const { start } = strings
 
@@ -14,6 +15,7 @@ export function Unlock(): JSX.Element {
   const [problem, setProblem] = useState<string | undefined>(undefined)
   const [isBusy, setBusy] = useState(false)
   const [isWiping, setWiping] = useState(false)
+  const [form, focusProblem] = useProblemFocus()
 
   async function unlock(): Promise<void> {
     if (isBusy) return
@@ -24,12 +26,14 @@ export function Unlock(): JSX.Element {
     } catch (error) {
       setProblem(explain(error))
       setBusy(false)
+      focusProblem()
     }
   }
 
   return (
     <>
       <form
+        ref={form}
         class="card"
         noValidate
         onSubmit={(event) => {
@@ -48,21 +52,25 @@ export function Unlock(): JSX.Element {
           problem={problem}
           hasFocus
         />
-        <div class="actions spread">
-          <button type="button" class="quiet" onClick={() => setWiping(true)}>
-            {start.forgot}
-          </button>
+        <div class="actions">
           <button type="submit" class="primary" aria-busy={isBusy}>
             {isBusy ? start.unlocking : start.unlock}
           </button>
         </div>
       </form>
+      <section class="apart" aria-labelledby="forgot">
+        <h2 id="forgot">{start.forgot}</h2>
+        <p>{start.forgotText}</p>
+        <button type="button" class="danger" onClick={() => setWiping(true)}>
+          {start.wipeAll}
+        </button>
+      </section>
       {isWiping && (
         <ConfirmByTyping
-          title={start.wipeAll}
+          title={start.wipeAllTitle}
           text={start.wipeAllText}
           word={start.wipeAllWord}
-          button={start.wipeAll}
+          button={start.wipeAllButton}
           onConfirm={() => vault.wipe()}
           onClose={() => setWiping(false)}
         />

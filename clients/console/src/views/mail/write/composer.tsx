@@ -1,16 +1,19 @@
+import type { EnvelopeType } from '@svc/envelope/envelope.ts'
 import { isCode } from '@svc/sdk/errors.ts'
 import type { JSX } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { attempt, explain, explainFor, isAbort } from '../../../state/failures.ts'
+import type { Conversation } from '../../../state/mail/conversations.ts'
 import type { Draft } from '../../../state/mail/drafts.ts'
 import { isTooLarge, sizeOf } from '../../../state/mail/price.ts'
 import { answersOf, type Recipient, readBody, recipientOf, submit } from '../../../state/mail/submit.ts'
-import { notify } from '../../../state/notices.ts'
+import { dismiss, notify } from '../../../state/notices.ts'
 import { strings } from '../../../strings.ts'
 import type { KeptDraft } from '../../../vault/agent-store.ts'
 import { Field, Switch } from '../../parts/field.tsx'
 import { useWorkspace } from '../../workspace-context.ts'
-import { Cost } from './cost.tsx'
+import { Cost, CostProblem, priceOf } from './cost.tsx'
+import { Options } from './options.tsx'
 import { RecipientField } from './recipient-field.tsx'
 
 const { write } = strings
@@ -22,22 +25,43 @@ interface Properties {
   /** A draft to continue. Without it a new draft begins with `fields`. */
   readonly draft?: Draft | undefined
   readonly fields?: Partial<KeptDraft>
+  /** The conversation at whose end this is. */
+  readonly conversation?: Conversation | undefined
+  /** What the message answers when it is sent. The draft may say otherwise. */
+  readonly answer?: {
+    readonly replyTo: string | undefined
+    readonly threadId: string | undefined
+    readonly type: EnvelopeType | undefined
+  }
+  /** Whether this answers a post. */
   readonly isReply?: boolean
   /** How many subscribers a post is charged for. Undefined if this is not a post, or if only the owner knows. */
   readonly subscribers?: number | undefined
-  /** Without an id if no answer came. */
+  /** The message was accepted, or it waits for the service. */
   readonly onDone: (messageId: string | undefined) => void
-  readonly onDiscard: () => void
+  /** Absent if the composer is always there. */
+  readonly onDiscard?: () => void
 }
 
 /** Writes a message or a post. Its text is kept as a draft until it is sent. */
 export function Composer(properties: Properties): JSX.Element {
-  const { draft: given, fields = {}, isReply = false, subscribers, onDone, onDiscard } = properties
+  const {
+    draft: given,
+    fields = {},
+    conversation,
+    answer,
+    isReply = false,
+    subscribers,
+    onDone,
+    onDiscard,
+  } = properties
   const workspace = useWorkspace()
   const { drafts, budget, context } = workspace
-  const [draft, setDraft] = useState<Draft>(() => given ?? findReply(drafts.all.value, fields) ?? drafts.create(fields))
+  const [draft, setDraft] = useState<Draft>(
+    () => given ?? findDraft(drafts.all.value, fields, conversation) ?? drafts.create(fields),
+  )
   const [isChecked, setChecked] = useState(false)
-  const [isSending, setSending] = useState(false)
+  const [sending, setSending] = useState<AbortController | undefined>(undefined)
   const [problem, setProblem] = useState<string | undefined>(undefined)
   const latest = useRef(draft)
   const isDone = useRef(false)
@@ -45,8 +69,9 @@ export function Composer(properties: Properties): JSX.Element {
 
   const recipient = recipientOf(draft.to, context.authority.value)
   const isPost = draft.to.startsWith('board:')
-  const asksRecipient = (!isReply || fields.to === '') && !(isPost && fields.to !== undefined)
-  const isRecipientWrong = asksRecipient && recipient === undefined
+  const nameOf = recipient?.kind === 'agent' ? recipient.name : draft.to
+  const isAnswer = conversation !== undefined || isReply
+  const asksRecipient = conversation === undefined && !(isPost && fields.to !== undefined)
   const answers = answersOf(recipient, workspace)
   const acceptReplies = answers === 'offered' && draft.acceptReplies !== false
   const { body, problem: jsonProblem } = readBody(draft)
@@ -60,42 +85,73 @@ export function Composer(properties: Properties): JSX.Element {
     }
   }, [])
   useEffect(() => {
-    latest.current = draft
+    // What a conversation answers is a part of its draft, so that the draft is found again.
+    latest.current = { ...draft, ...referencesOf(draft, answer) }
     const timer = setTimeout(() => {
-      if (!isDone.current) drafts.save(draft)
+      if (!isDone.current) drafts.save(latest.current)
     }, SAVE_AFTER_MS)
     return () => clearTimeout(timer)
-  }, [draft])
+  }, [draft, answer?.replyTo])
 
   async function send(): Promise<void> {
     setChecked(true)
-    if (isSending || body === undefined || draft.text === '' || isTooLarge(size)) return
-    setSending(true)
+    if (sending !== undefined || body === undefined || draft.text === '' || isTooLarge(size)) return
+    const control = new AbortController()
+    setSending(control)
     setProblem(undefined)
     try {
       isDone.current = true
-      const result = await submit(workspace, draft, recipient, acceptReplies)
-      const sent = result?.lane === 'requests' ? write.sentRequest : isPost ? write.posted : write.sent
-      notify(result === undefined ? write.noAnswer : sent, result === undefined ? 'failed' : 'done')
+      const wanted = { ...draft, ...referencesOf(draft, answer) }
+      const { id, result } = await submit(workspace, wanted, recipient, {
+        acceptReplies,
+        type: answer?.type,
+        signal: control.signal,
+      })
+      if (result?.lane === 'requests') notify(write.sentRequest)
+      else if (isPost && result !== undefined) notify(write.posted)
       void attempt(() => budget.refresh())
-      onDone(result?.msg_id)
+      const next = drafts.create(fields)
+      // The page may take the composer away, which saves the latest text.
+      latest.current = next
+      setDraft(next)
+      setChecked(false)
+      if (result?.lane !== 'requests' && !isPost) dismiss()
+      onDone(id)
     } catch (error) {
-      isDone.current = false
       drafts.save(latest.current)
       if (!isAbort(error)) setProblem(explainRefusal(error, recipient))
     } finally {
-      setSending(false)
+      isDone.current = false
+      setSending(undefined)
     }
   }
 
+  const textProblem = !isChecked ? undefined : draft.text === '' ? write.noText : jsonProblem
+  const isRecipientProblem =
+    problem !== undefined && asksRecipient && (recipient === undefined || isUnknown(problem, recipient))
+  const acceptSwitch = answers === 'offered' && (
+    <Switch
+      label={write.acceptReplies(nameOf)}
+      hint={write.acceptRepliesHint(nameOf)}
+      isOn={acceptReplies}
+      onChange={(next) => setDraft({ ...draft, acceptReplies: next })}
+    />
+  )
+  const price = { size, acceptUnits: acceptReplies ? CONTACT_UNITS : 0, isPost, subscribers }
   return (
     <form
-      class="composer"
-      aria-label={isPost ? strings.boards.write : isReply ? write.replying : strings.pages.write}
+      class={`composer ${conversation === undefined ? '' : 'inline'}`}
+      aria-label={isAnswer ? write.replying : isPost ? strings.boards.write : strings.pages.write}
       noValidate
       onSubmit={(event) => {
         event.preventDefault()
         void send()
+      }}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
+          event.preventDefault()
+          void send()
+        } else if (event.key === 'Escape' && event.target instanceof HTMLElement) event.target.blur()
       }}
     >
       {asksRecipient && (
@@ -105,71 +161,79 @@ export function Composer(properties: Properties): JSX.Element {
             setProblem(undefined)
             setDraft({ ...draft, to })
           }}
-          problem={isRecipientWrong ? problem : undefined}
+          problem={isRecipientProblem ? problem : undefined}
           hasFocus={draft.to === ''}
         />
       )}
-      {isReply && !isPost && fields.to !== '' && <bdi class="hint">{strings.sent.to(draft.to)}</bdi>}
       <Field
-        label={isPost ? write.postText : write.text}
+        label={conversation === undefined ? (isPost ? write.postText : write.text) : write.messageTo(nameOf)}
+        isLabelHidden={conversation !== undefined}
+        placeholder={conversation === undefined ? undefined : write.messageTo(nameOf)}
         value={draft.text}
         onInput={(text) => setDraft({ ...draft, text })}
-        rows={isReply || isPost ? 4 : 10}
+        rows={conversation === undefined ? (isPost ? 4 : 10) : 2}
         isCode={draft.isJson}
-        hasFocus={draft.to !== ''}
-        problem={!isChecked ? undefined : draft.text === '' ? write.noText : jsonProblem}
+        hasFocus={conversation === undefined && draft.to !== ''}
+        problem={textProblem}
       />
-      <div class="composer-options">
-        {!isPost && (
-          <Switch
-            label={write.seal}
-            hint={write.sealHint}
-            isOn={draft.isSealed}
-            onChange={(isSealed) => setDraft({ ...draft, isSealed })}
-          />
-        )}
-        <Switch label={write.json} isOn={draft.isJson} onChange={(isJson) => setDraft({ ...draft, isJson })} />
-        {answers === 'offered' && (
-          <Switch
-            label={write.acceptReplies}
-            hint={write.acceptRepliesHint}
-            isOn={acceptReplies}
-            onChange={(next) => setDraft({ ...draft, acceptReplies: next })}
-          />
-        )}
-      </div>
+      {acceptSwitch}
+      <CostProblem {...price} />
       {answers === 'blocked' && <p class="hint">{write.recipientBlocked}</p>}
-      <Cost
-        id={form}
-        size={size}
-        acceptUnits={acceptReplies ? CONTACT_UNITS : 0}
-        isPost={isPost}
-        subscribers={subscribers}
-        recipient={recipient}
-      />
-      {problem !== undefined && !isRecipientWrong && (
+      {problem !== undefined && !isRecipientProblem && (
         <p class="problem" role="alert">
           {problem}
         </p>
       )}
-      <div class="actions">
-        <button type="submit" class="primary" aria-busy={isSending} aria-describedby={form}>
-          {isSending ? write.sending : isPost ? write.post : write.send}
-        </button>
-        <button
-          type="button"
-          class="quiet"
-          onClick={() => {
-            isDone.current = true
-            drafts.discard(draft.id)
-            onDiscard()
-          }}
+      <div class="composer-foot">
+        <Options
+          draft={draft}
+          isPost={isPost}
+          price={conversation === undefined ? undefined : priceOf(price)}
+          onChange={setDraft}
         >
-          {write.discard}
-        </button>
+          <Cost id={form} recipient={recipient} {...price} />
+        </Options>
+        <div class="actions">
+          {sending === undefined ? (
+            onDiscard !== undefined && (
+              <button
+                type="button"
+                class="quiet"
+                onClick={() => {
+                  isDone.current = true
+                  drafts.discard(draft.id)
+                  onDiscard()
+                }}
+              >
+                {write.discard}
+              </button>
+            )
+          ) : (
+            <button
+              type="button"
+              class="quiet"
+              onClick={() => sending.abort(new DOMException('cancelled', 'AbortError'))}
+            >
+              {strings.cancel}
+            </button>
+          )}
+          <button
+            type="submit"
+            class="primary"
+            aria-busy={sending !== undefined}
+            aria-describedby={form}
+            title="Ctrl+Enter"
+          >
+            {sending !== undefined ? write.sending : isPost ? write.post : write.send}
+          </button>
+        </div>
       </div>
     </form>
   )
+}
+
+function isUnknown(problem: string, recipient: Recipient): boolean {
+  return recipient.kind === 'agent' && problem === write.noRecipient(recipient.name)
 }
 
 function explainRefusal(error: unknown, recipient: Recipient | undefined): string {
@@ -178,8 +242,22 @@ function explainRefusal(error: unknown, recipient: Recipient | undefined): strin
   return explain(error)
 }
 
-/** The draft of an answer that was begun before. */
-function findReply(all: readonly Draft[], { replyTo, to }: Partial<KeptDraft>): Draft | undefined {
+function referencesOf(draft: Draft, answer: Properties['answer']): Partial<KeptDraft> {
+  const replyTo = answer?.replyTo ?? draft.replyTo
+  const threadId = answer?.threadId ?? draft.threadId
+  return { ...(replyTo === undefined ? {} : { replyTo }), ...(threadId === undefined ? {} : { threadId }) }
+}
+
+/** The draft that was begun at this place before. */
+function findDraft(
+  all: readonly Draft[],
+  { replyTo, to }: Partial<KeptDraft>,
+  conversation: Conversation | undefined,
+): Draft | undefined {
+  if (conversation !== undefined) {
+    const ids = new Set(conversation.entries.map(({ message }) => message.envelope.id))
+    return all.find((draft) => draft.replyTo !== undefined && ids.has(draft.replyTo))
+  }
   return all.find(
     (draft) => draft.replyTo === replyTo && (replyTo !== undefined || (to !== undefined && draft.to === to)),
   )

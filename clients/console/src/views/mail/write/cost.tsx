@@ -21,25 +21,36 @@ interface Properties {
 export function Cost({ id, size, acceptUnits, isPost, subscribers, recipient }: Properties): JSX.Element {
   const budget = useWorkspace().budget.now.value
   const left = budget === undefined ? undefined : unitsLeft(budget)
-  const isPriceKnown = !isPost || subscribers !== undefined
-  const total = size.units + acceptUnits
-  const costText = acceptUnits > 0 ? write.costWithContact(size.units, acceptUnits) : strings.units(size.units)
   return (
     <div id={id} class="cost">
       <dl>
         <dt>{write.size}</dt>
         <dd class={isTooLarge(size) ? 'bad' : ''}>{write.bytes(size.bytes, size.limits.bytes)}</dd>
         <dt>{write.cost}</dt>
-        <dd>{isPriceKnown ? costText : write.perSubscriber(size.units)}</dd>
+        <dd>{priceOf({ size, acceptUnits, isPost, subscribers })}</dd>
         <dt>{write.left}</dt>
         <dd>{left === undefined ? '…' : strings.units(left)}</dd>
       </dl>
-      <p class="problem" aria-live="polite">
-        {isTooLarge(size) && write.tooLarge}
-        {!isTooLarge(size) && left !== undefined && total > left && write.tooExpensive}
-      </p>
       {recipient?.kind === 'agent' && <Introduction name={recipient.name} />}
     </div>
+  )
+}
+
+/** What the message costs, in words. Only the owner of a board knows how many subscribers there are. */
+export function priceOf(price: Pick<Properties, 'size' | 'acceptUnits' | 'isPost' | 'subscribers'>): string {
+  const { size, acceptUnits, isPost, subscribers } = price
+  if (isPost && subscribers === undefined) return write.perSubscriber(size.units)
+  return acceptUnits > 0 ? write.costWithContact(size.units, acceptUnits) : strings.units(size.units)
+}
+
+/** Why the message cannot be sent as it is. */
+export function CostProblem({ size, acceptUnits }: Pick<Properties, 'size' | 'acceptUnits'>): JSX.Element {
+  const budget = useWorkspace().budget.now.value
+  const isTooExpensive = budget !== undefined && size.units + acceptUnits > unitsLeft(budget)
+  return (
+    <p class="problem" aria-live="polite">
+      {isTooLarge(size) ? write.tooLarge : isTooExpensive ? write.tooExpensive : ''}
+    </p>
   )
 }
 

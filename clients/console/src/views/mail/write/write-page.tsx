@@ -16,7 +16,7 @@ export function WritePage(): JSX.Element {
         key={id}
         draft={draft}
         fields={id === undefined || draft !== undefined ? {} : { to: id }}
-        onDone={(messageId) => goTo('sent', messageId)}
+        onDone={(messageId) => goTo('inbox', messageId)}
         onDiscard={() => goTo('inbox')}
       />
     </div>
