@@ -5,8 +5,9 @@ const things = (count: number, one: string, many: string): string =>
 
 export const strings = {
   product: 'Agent console',
-  title: (page: string, agent: string | undefined, unread: number): string =>
-    `${unread > 0 ? `(${unread}) ` : ''}${page}${agent === undefined ? '' : ` · ${agent}`} · Agent console`,
+  count: (count: number, isExact: boolean): string => `${count.toLocaleString('en')}${isExact ? '' : '+'}`,
+  title: (page: string, agent: string | undefined, unread: string): string =>
+    `${unread === '' ? '' : `(${unread}) `}${page}${agent === undefined ? '' : ` · ${agent}`} · Agent console`,
   skipToContent: 'Skip to content',
   navigation: 'Main',
   notices: 'Notices',

@@ -51,7 +51,7 @@ export function Sidebar({ onShortcuts }: { onShortcuts: () => void }): JSX.Eleme
                 <span>{strings.pages[entry]}</span>
                 {(counts[entry] ?? 0) > 0 && (
                   <span class={`count ${entry === 'drafts' ? 'plain' : ''}`}>
-                    {counts[entry]}
+                    {strings.count(counts[entry] ?? 0, entry === 'drafts' || workspace.history.knowsUnread)}
                     {entry !== 'drafts' && <span class="hidden-text"> {strings.mail.unread}</span>}
                   </span>
                 )}

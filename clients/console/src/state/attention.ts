@@ -17,7 +17,9 @@ export const wantsNotifications = signal(false)
 
 const unreadCount = computed(() => {
   const shown = workspace.value
-  return shown === undefined ? 0 : unreadIn('inbox', shown) + unreadIn('requests', shown) + unreadPosts(shown)
+  if (shown === undefined) return ''
+  const count = unreadIn('inbox', shown) + unreadIn('requests', shown) + unreadPosts(shown)
+  return count === 0 ? '' : strings.count(count, shown.history.knowsUnread)
 })
 
 export function followAttention(): void {

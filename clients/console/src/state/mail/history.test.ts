@@ -115,6 +115,16 @@ describe('a history of 250 events', () => {
     expect(idsOf(archive)).toHaveLength(150)
   })
 
+  test('the count of what is unread is exact only when all of it was read', async () => {
+    await open()
+    kept.read.set('mail', { cursor: 20, beyond: [] })
+    kept.history.clear()
+    const { history } = await open(false)
+    expect(history.knowsUnread).toBe(false)
+    await history.readAll()
+    expect(history.knowsUnread).toBe(true)
+  })
+
   test('whole windows are not read again in the next session', async () => {
     expect(idsOf((await open()).archive)).toHaveLength(250)
     const { archive } = await open()

@@ -136,6 +136,11 @@ export class History {
     }
   }
 
+  /** Whether all that is unread was read from the service. Until then there may be more. */
+  get knowsUnread(): boolean {
+    return this.#hasAllEvents() || this.#progress.value.from <= this.#unread.place.value.upTo + 1
+  }
+
   /** Every event up to this cursor is in the archive. Call it for each that arrives. */
   reach(cursor: number): void {
     const { latest, from } = this.#progress.value
