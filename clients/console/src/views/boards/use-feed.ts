@@ -15,7 +15,9 @@ export function useFeed(boardId: string): { feed: Feed; fresh: ReadonlySet<strin
   const [fresh, setFresh] = useState<ReadonlySet<string>>(new Set())
 
   useEffect(() => {
-    const isShown = (): boolean => document.visibilityState === 'visible'
+    // An answer can come after the person has left the board.
+    let isLeft = false
+    const isShown = (): boolean => !isLeft && document.visibilityState === 'visible'
     const markRead = (): void => {
       const posts = feed.posts.value
       const count = postsSinceUnread(workspace, boardId)
@@ -36,6 +38,7 @@ export function useFeed(boardId: string): { feed: Feed; fresh: ReadonlySet<strin
     const timer = setInterval(refreshIfShown, REFRESH_MS)
     document.addEventListener('visibilitychange', refreshIfShown)
     return () => {
+      isLeft = true
       stop()
       clearInterval(timer)
       document.removeEventListener('visibilitychange', refreshIfShown)
