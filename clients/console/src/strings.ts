@@ -170,8 +170,8 @@ export const strings = {
     loading: (count: number, older: number, sealed: number): string =>
       [
         `${things(count, 'message', 'messages')} here`,
-        ...(older > 0 ? [`up to ${older.toLocaleString('en')} older ones are loading`] : []),
-        ...(older === 0 && sealed === 0 ? ['sent ones are loading'] : []),
+        ...(older > 0 ? [`older ones not yet (${older.toLocaleString('en')} at most)`] : []),
+        ...(older === 0 && sealed === 0 ? ['some sent ones not yet'] : []),
         ...(sealed > 0 ? [`${sealed.toLocaleString('en')} sealed ones are not opened yet`] : []),
       ].join(', '),
     searchedSoFar: (what: string): string => `Searched so far: ${what}`,
@@ -186,7 +186,7 @@ export const strings = {
     acceptContact: 'Accept as a contact (1 unit)',
     contactStates: { accepted: 'Contact', blocked: 'Blocked' },
     begins: 'The conversation begins here.',
-    beginsMaybe: 'Older messages are still loading.',
+    beginsMaybe: 'There may be older messages that are not here yet.',
     newFromHere: 'New',
     today: 'Today',
     from: 'From',

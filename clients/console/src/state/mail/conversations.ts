@@ -105,8 +105,10 @@ function conversationOf({ key, root, entries, waiting }: Group, rules: Rules): C
     waiting,
     peer: theirs ?? (own === undefined ? '' : peerOf(own, rules)),
     unread: entries.filter((entry) => {
-      const { cursor } = entry
-      return cursor !== undefined && rules.isUnread(cursor) && !unwanted.has(entry)
+      const { cursor, message } = entry
+      // Nobody has to be told of a message to oneself.
+      if (cursor === undefined || rules.isOwn(message.envelope.from)) return false
+      return rules.isUnread(cursor) && !unwanted.has(entry)
     }).length,
     isRequest: requests.length > unwanted.size,
     isHidden: unwanted.size > 0 && unwanted.size === entries.length && waiting.length === 0,

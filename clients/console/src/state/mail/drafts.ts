@@ -10,6 +10,7 @@ export interface Draft extends KeptDraft {
 
 export class Drafts {
   readonly #context: AgentContext
+  readonly #writing = new Set<string>()
   readonly #all = signal<readonly Draft[]>([])
   /** Newest first. */
   readonly all: ReadonlySignal<readonly Draft[]> = this.#all
@@ -40,13 +41,30 @@ export class Drafts {
     }
     const { id, ...kept } = { ...draft, changedAtMs: Date.now() }
     this.#all.value = [{ ...kept, id }, ...this.#without(id)]
-    inBackground(this.#context.store.drafts.put(id, kept))
+    inBackground(this.#write(id))
   }
 
   discard(id: string): void {
     if (this.find(id) === undefined) return
     this.#all.value = this.#without(id)
-    inBackground(this.#context.store.drafts.delete(id))
+    inBackground(this.#write(id))
+  }
+
+  /** Writes the newest state. What changes meanwhile is written after it, so that an older state never comes last. */
+  async #write(id: string): Promise<void> {
+    if (this.#writing.has(id)) return
+    this.#writing.add(id)
+    try {
+      for (let written: Draft | 'nothing' | undefined = 'nothing'; ; ) {
+        const draft = this.find(id)
+        if (draft === written) return
+        if (draft === undefined) await this.#context.store.drafts.delete(id)
+        else await this.#context.store.drafts.put(id, draft)
+        written = draft
+      }
+    } finally {
+      this.#writing.delete(id)
+    }
   }
 
   #without(id: string): readonly Draft[] {

@@ -123,6 +123,8 @@ export class Outbox {
     const waiting = this.#pending.value.get(id)
     if (waiting === undefined) return undefined
     await this.#settle(id)
+    // Whoever waits for the answer need not wait any more.
+    this.#waiters.get(id)?.resolve(undefined)
     return { draft: draftOf(waiting), mayHaveArrived: waiting.isTried === true }
   }
 

@@ -15,7 +15,7 @@ export function BodyBox({ opened, label }: { opened: Opened | undefined; label: 
 }
 
 function JsonOrText({ value, label }: { value: JsonValue; label: string }): JSX.Element {
-  if (value === '') return <p class="hint">{strings.mail.emptyBody}</p>
+  if (typeof value === 'string' && value.trim() === '') return <p class="hint">{strings.mail.emptyBody}</p>
   if (typeof value === 'string') {
     return (
       // biome-ignore lint/a11y/useSemanticElements: a group that is no form field

@@ -77,7 +77,10 @@ function OpenConversation({ conversation, id, lane }: Properties): JSX.Element {
   }, [conversation.key])
   useShortcut('r', strings.shortcuts.reply, focusComposer)
   useShortcut('e', strings.shortcuts.acknowledge, () => {
-    const open = entries.filter(({ message }) => !message.acked && !isOwn(message.envelope.from))
+    // A request is decided first.
+    const open = entries.filter(
+      ({ message }) => !message.acked && message.lane === 'inbox' && !isOwn(message.envelope.from),
+    )
     void attempt(async () => {
       for (const { message } of open) await archive.acknowledge(message.envelope.id)
     })

@@ -63,7 +63,7 @@ function EntryPreview({ entry: { message }, wanted }: { entry: Entry; wanted: st
       )}
       <span class="preview">
         {isOwn && <span class="by-you">{mail.byYou} </span>}
-        {body === '' ? <em>{mail.emptyBody}</em> : <bdi>{text}</bdi>}
+        {body?.trim() === '' ? <em>{mail.emptyBody}</em> : <bdi>{text}</bdi>}
       </span>
     </>
   )

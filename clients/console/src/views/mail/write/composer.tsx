@@ -2,7 +2,7 @@ import type { EnvelopeType } from '@svc/envelope/envelope.ts'
 import { isCode } from '@svc/sdk/errors.ts'
 import type { JSX } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { attempt, explain, explainFor, isAbort } from '../../../state/failures.ts'
+import { explain, explainFor, inPassing, isAbort } from '../../../state/failures.ts'
 import type { Conversation } from '../../../state/mail/conversations.ts'
 import type { Draft } from '../../../state/mail/drafts.ts'
 import { isTooLarge, sizeOf } from '../../../state/mail/price.ts'
@@ -17,7 +17,6 @@ import { Options } from './options.tsx'
 import { RecipientField } from './recipient-field.tsx'
 
 const { write } = strings
-const SAVE_AFTER_MS = 400
 /** Accepting a contact (spec 11.2). */
 const CONTACT_UNITS = 1
 
@@ -56,7 +55,7 @@ export function Composer(properties: Properties): JSX.Element {
     onDiscard,
   } = properties
   const workspace = useWorkspace()
-  const { drafts, budget, context } = workspace
+  const { drafts, budget, context, outbox } = workspace
   const [draft, setDraft] = useState<Draft>(
     () => given ?? findDraft(drafts.all.value, fields, conversation) ?? drafts.create(fields),
   )
@@ -65,6 +64,7 @@ export function Composer(properties: Properties): JSX.Element {
   const [problem, setProblem] = useState<string | undefined>(undefined)
   const latest = useRef(draft)
   const isDone = useRef(false)
+  const isShown = useRef(true)
   const form = useId()
 
   const recipient = recipientOf(draft.to, context.authority.value)
@@ -78,19 +78,17 @@ export function Composer(properties: Properties): JSX.Element {
   const size = sizeOf(body ?? draft.text, { sealed: draft.isSealed && !isPost, isPost, recipients: subscribers ?? 1 })
 
   useEffect(() => {
-    void attempt(() => budget.refresh())
-    // Also save the latest text if the page changes before the timer runs.
+    inPassing(budget.refresh())
     return () => {
+      isShown.current = false
       if (!isDone.current) drafts.save(latest.current)
     }
   }, [])
   useEffect(() => {
     // What a conversation answers is a part of its draft, so that the draft is found again.
     latest.current = { ...draft, ...referencesOf(draft, answer) }
-    const timer = setTimeout(() => {
-      if (!isDone.current) drafts.save(latest.current)
-    }, SAVE_AFTER_MS)
-    return () => clearTimeout(timer)
+    // At once, because the page may be closed at any moment.
+    if (!isDone.current) drafts.save(latest.current)
   }, [draft, answer?.replyTo])
 
   async function send(): Promise<void> {
@@ -109,14 +107,16 @@ export function Composer(properties: Properties): JSX.Element {
       })
       if (result?.lane === 'requests') notify(write.sentRequest)
       else if (isPost && result !== undefined) notify(write.posted)
-      void attempt(() => budget.refresh())
+      inPassing(budget.refresh())
       const next = drafts.create(fields)
       // The page may take the composer away, which saves the latest text.
       latest.current = next
       setDraft(next)
       setChecked(false)
-      if (result?.lane !== 'requests' && !isPost) dismiss()
-      onDone(id)
+      if (result?.lane === 'inbox') dismiss()
+      // The person may have gone elsewhere, or cancelled the message where it waits.
+      const isKept = result !== undefined || outbox.pending.value.has(id)
+      if (isShown.current) onDone(isKept ? id : undefined)
     } catch (error) {
       drafts.save(latest.current)
       if (!isAbort(error)) setProblem(explainRefusal(error, recipient))
@@ -151,7 +151,7 @@ export function Composer(properties: Properties): JSX.Element {
         if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
           event.preventDefault()
           void send()
-        } else if (event.key === 'Escape' && event.target instanceof HTMLElement) event.target.blur()
+        } else if (event.key === 'Escape' && event.target instanceof HTMLElement) leave(event.target)
       }}
     >
       {asksRecipient && (
@@ -230,6 +230,12 @@ export function Composer(properties: Properties): JSX.Element {
       </div>
     </form>
   )
+}
+
+/** Single keys work again. The focus stays near. */
+function leave(field: HTMLElement): void {
+  field.blur()
+  field.closest('.conversation')?.querySelector<HTMLElement>('.turns')?.focus()
 }
 
 function isUnknown(problem: string, recipient: Recipient): boolean {
