@@ -1,7 +1,7 @@
 import type { EnvelopeType } from '@svc/envelope/envelope.ts'
 import { isCode } from '@svc/sdk/errors.ts'
 import type { JSX } from 'preact'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { explain, explainFor, inPassing, isAbort } from '../../../state/failures.ts'
 import type { Conversation } from '../../../state/mail/conversations.ts'
 import type { Draft } from '../../../state/mail/drafts.ts'
@@ -84,7 +84,7 @@ export function Composer(properties: Properties): JSX.Element {
       if (!isDone.current) drafts.save(latest.current)
     }
   }, [])
-  useEffect(() => {
+  useLayoutEffect(() => {
     // What a conversation answers is a part of its draft, so that the draft is found again.
     latest.current = { ...draft, ...referencesOf(draft, answer) }
     // At once, because the page may be closed at any moment.
