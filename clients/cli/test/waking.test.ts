@@ -43,7 +43,7 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const child of running) {
     if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) {
-      const ended = once(child, 'close') // of its children too, which write into the folder until then
+      const ended = once(child, 'close') // also waits for the children, which write into the folder until they exit
       process.kill(-child.pid, 'SIGTERM')
       await ended
     }
@@ -94,15 +94,15 @@ function start(recipe: string, env: NodeJS.ProcessEnv = {}): ChildProcess {
 }
 
 /**
- * Sends until somebody was woken, because a listener without a place begins with what arrives after its start. A slow machine
- * starts it late, so there is time between the messages.
+ * Sends a message every 3 s until the host is woken. A listener without a saved cursor misses earlier messages, and a slow
+ * machine starts it late.
  */
 async function wake(isWoken: () => boolean): Promise<void> {
   for (let sent = 0; sent < 30 && !isWoken(); sent += 1) {
     await idOf(scene.as('alice', 'send bob --json', { rest: [`${INJECTION} ${sent}`, '--seal'] }))
     for (let looks = 0; looks < 30 && !isWoken(); looks += 1) await sleep(100)
   }
-  if (!isWoken()) throw new Error(`nobody was woken; the recipe printed: ${printed}`)
+  if (!isWoken()) throw new Error(`the host was not woken by 30 messages; the recipe printed: ${printed}`)
 }
 
 async function unread(): Promise<number> {

@@ -160,13 +160,14 @@ export const strings = {
     unackedOnly: 'Not acknowledged',
     markAllRead: 'Mark all as read',
     requestsWait: (count: number): string => `${things(count, 'request waits', 'requests wait')} for your decision`,
-    allHere: (count: number): string =>
+    allHere: (count: number, isCut: boolean): string =>
       count === 0
         ? 'No messages'
-        : count === 1
-          ? 'The only message is here'
-          : `All ${count.toLocaleString('en')} messages are here`,
-    allSearched: (count: number): string => `Searched all ${things(count, 'message', 'messages')}`,
+        : isCut
+          ? `The newest ${things(count, 'message is', 'messages are')} here. Older ones are not shown.`
+          : `${count === 1 ? '1 message is' : `All ${count.toLocaleString('en')} messages are`} here`,
+    allSearched: (count: number, isCut: boolean): string =>
+      `Searched ${isCut ? 'the newest' : 'all'} ${things(count, 'message', 'messages')}`,
     loading: (count: number, older: number, sealed: number): string =>
       [
         `${things(count, 'message', 'messages')} here`,

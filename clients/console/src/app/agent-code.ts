@@ -1,3 +1,3 @@
-/** What an open agent needs, in one file of the build, which is loaded before it is needed (app/later.tsx). */
+/** The code of an open agent, in one file of the build. app/later.tsx loads it in advance. */
 export { Workspace } from '../state/agent/workspace.ts'
 export { Shell } from './shell.tsx'

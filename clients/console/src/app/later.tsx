@@ -1,4 +1,4 @@
-/** The code of an open agent, and what else it needs: loaded before it is needed, so that nothing must be fetched later. */
+/** Loads the code of an open agent, the code for sealing and the worker in advance, so that an outage stops no page. */
 import { type ReadonlySignal, signal } from '@preact/signals'
 import type { FunctionComponent, JSX } from 'preact'
 import { idle, pauseOf } from '../state/mail/pause.ts'

@@ -1,13 +1,13 @@
 import { expect, test, vi } from 'vitest'
 import { addressIn, Loading } from './loading.ts'
 
-/** What happens at one load of a file: to its request, and then to its import. */
+/** The result of one try: the answer to the request of the file, and whether the import fails. */
 interface Outcome {
   readonly fetched: number | 'no network'
   readonly imported?: 'fails'
 }
 
-/** @returns the states before each pause and at the end, the number of imports, and the pauses. */
+/** @returns the state and the number of failures at each pause, the last state, and the number of imports. */
 async function run(script: readonly Outcome[]) {
   const states: string[] = []
   let tries = 0

@@ -44,7 +44,7 @@ export class Loading {
     this.#options = options
   }
 
-  /** Loads now, also if it was to wait. Resolves when everything is loaded. */
+  /** Loads now, and ends a pause between two tries. Resolves when everything is loaded. */
   start(): Promise<void> {
     this.#pausing.abort()
     this.#running ??= this.#run()

@@ -5,7 +5,7 @@ import type { LiveState } from './leader.ts'
 export type LiveMessage =
   /** A tab that has just begun to follow asks the leader for its state. */
   | { readonly kind: 'hello' }
-  /** The leader says it after each change, and every few seconds as a sign of life. */
+  /** The leader sends its state after each change, and every 3 s as a heartbeat. */
   | { readonly kind: 'state'; readonly state: LiveState; readonly cursor: number }
   /** The leader has read from `after` to `cursor`. `event` is absent if nothing there is visible to the agent. */
   | { readonly kind: 'moved'; readonly after: number; readonly cursor: number; readonly event?: Event }

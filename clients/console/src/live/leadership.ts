@@ -1,6 +1,6 @@
 /**
- * Which tab leads. The leader holds a lock, which the browser frees however the tab ends. A frozen tab keeps its lock, so the
- * leader also shows life signs, and a follower that misses them takes the lock.
+ * Which tab leads. The leader holds a lock, which the browser frees when the tab closes or crashes. A frozen tab keeps its lock,
+ * so the leader sends heartbeats, and a follower that misses them steals the lock.
  */
 
 /** The parts of `navigator.locks` that are used here. */
@@ -21,13 +21,13 @@ interface LeadershipOptions {
   readonly lead: (term: AbortSignal) => Promise<void>
   /** Called every few seconds while this tab leads. */
   readonly showLife: () => void
-  /** Called with what `lead` rejected with. */
+  /** Called with the error if `lead` or the request of the lock fails. */
   readonly onFailure: (error: unknown) => void
 }
 
 /** The leader shows a life sign, and a follower counts, this often. */
 export const BEAT_MS = 3_000
-/** A follower counts the beats of its own timer and not the time, because it may have been frozen itself. 15 s and one beat. */
+/** Counts ticks of its own timer and not the time, because a follower may have been frozen itself. 6 ticks are 18 s. */
 const MISSED_BEATS = 6
 
 export class Leadership {
@@ -60,7 +60,7 @@ export class Leadership {
     this.#missed += 1
     if (this.#missed < MISSED_BEATS) return
     this.#missed = 0
-    // Otherwise this tab would wait behind itself.
+    // Cancels this tab's queued request. Otherwise the request stays in the queue behind the lock that this tab steals.
     this.#waiting.abort()
     this.#request({ steal: true })
   }

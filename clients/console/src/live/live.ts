@@ -1,6 +1,6 @@
 /**
- * Events as they arrive. All tabs of this browser that show one agent share one stream, because an agent may have only two and
- * may hold one itself. One tab leads: it holds the stream and tells the others. When it dies or freezes, another one leads.
+ * Events as they arrive. All tabs of this browser that show one agent share one stream, because an agent may have only two, and
+ * its own program may use one. One tab leads: it holds the stream and tells the others. When it dies or freezes, another tab takes over.
  */
 import { type ReadonlySignal, signal } from '@preact/signals'
 import type { Event } from '@svc/contracts/resources.ts'

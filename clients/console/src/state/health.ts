@@ -1,6 +1,6 @@
 /**
- * Whether the service can be reached. Every request of an agent's client shows something: a failure is a suspicion, and one cheap
- * question to the service then decides. So a single lost request changes nothing, and an outage is shown within seconds.
+ * Whether the service can be reached. A failed or slow request is only a suspicion. One cheap probe then decides.
+ * So a single lost request changes nothing, and an outage is shown within seconds.
  */
 import { effect, type ReadonlySignal, signal } from '@preact/signals'
 import { ApiError, NetworkError } from '@svc/sdk/errors.ts'
@@ -13,18 +13,19 @@ interface HealthOptions {
   /** Aborted when the agent is closed. */
   readonly ended: AbortSignal
   readonly nowMs?: () => number
-  /** Nobody looks at a hidden page, so it asks only whether an outage is over, and seldom. */
+  /** A hidden page probes only during an outage, and only every 30 s. */
   readonly isVisible?: () => boolean
 }
 
 /** A request without an answer for this long is a suspicion, although it may still succeed. */
 const SLOW_MS = 2_500
-/** From a suspicion to the question that decides. Shorter faults are left to the retries of the client. */
+/** Time from a suspicion to the probe. The client's retries handle shorter faults. */
 const CONFIRM_MS = 1_000
 const PROBE_LIMIT_MS = 2_000
 const PROBE_EVERY_MS = 3_000
 const PROBE_HIDDEN_EVERY_MS = 30_000
-/** An old stream can outlive the rest of the service, and a person must hear of an outage within 5 s. */
+/** Probes after this long without an answer. An open stream can survive while the rest of the service fails, and the page must
+ * show an outage within 5 s. */
 const IDLE_MS = 3_000
 /** A proxy answers so if it cannot reach the service, and the service if it cannot work. */
 const UNAVAILABLE: readonly number[] = [502, 503, 504]
@@ -38,11 +39,11 @@ export class Health {
   readonly #isOnline = signal(true)
   /** Changes only by the answer to a question. */
   readonly state: ReadonlySignal<HealthState> = this.#state
-  /** When the first request failed. Undefined if the state is `ok`. */
+  /** When the first request that failed had started. Undefined if the state is `ok`. */
   readonly sinceMs: ReadonlySignal<number | undefined> = this.#sinceMs
   /** Whether the browser has a network, as far as it knows. */
   readonly isOnline: ReadonlySignal<boolean> = this.#isOnline
-  /** When the first request failed that no later answer has made up for. */
+  /** When the oldest suspect request started. A probe, or an answer to a later request, clears it. */
   #suspectMs: number | undefined
   #answeredMs: number
   #checking: Promise<void> | undefined
@@ -65,7 +66,7 @@ export class Health {
     else this.loseNetwork()
   }
 
-  /** @returns the same function, which notes the outcome of every request. */
+  /** @returns a wrapper of `send` that records the outcome of every request. */
   watch(send: typeof fetch): typeof fetch {
     return async (target, init) => {
       const startedMs = this.#nowMs()
@@ -184,7 +185,7 @@ export class Health {
   }
 
   #tick(): void {
-    // Requests were answered meanwhile.
+    // A probe is needed only if no request was answered for a while, or if there is a suspicion.
     const isIdle = this.#nowMs() - this.#answeredMs >= IDLE_MS
     if (isIdle || this.#suspectMs !== undefined) void this.check()
     else this.#schedule()

@@ -77,7 +77,7 @@ export class KeptRecords {
     return [...this.#seen].filter(([place]) => place.startsWith(prefix)).map(([place, record]) => ({ place, record }))
   }
 
-  /** In order: nothing but a deletion, which makes room, is stored before what could not be stored. */
+  /** Stores earlier unstored changes first, to keep the order. A deletion does not wait for them, because it makes room. */
   async write(changes: readonly Change[]): Promise<void> {
     const { database, unwritten, onDeleted } = this.#parts
     for (const { place, record } of changes) {

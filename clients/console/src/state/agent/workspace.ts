@@ -170,7 +170,7 @@ export class Workspace {
     if (this.#state.value !== 'revoked') this.#state.value = state
   }
 
-  /** Shows what this browser keeps, as far as it was not read already. What is loaded may be newer than what is kept. */
+  /** Shows the data that this browser keeps. Does not load people, drafts or outbox again, because memory may be newer. */
   async #showKept(): Promise<void> {
     const { people, drafts, outbox } = this
     if (!this.#isLoaded) await Promise.all([people, drafts, outbox].map((part) => part.load()))
@@ -183,7 +183,7 @@ export class Workspace {
     await this.context.store.preferences.put(AUTHORITY, authority)
   }
 
-  /** @returns whether it is known from an earlier session. */
+  /** @returns whether an earlier session stored the authority and the name. */
   async #recallAuthority(): Promise<boolean> {
     this.#authority.value = (await this.context.store.preferences.get(AUTHORITY)) as string | undefined
     return this.#authority.value !== undefined && this.#name.value !== undefined
@@ -207,18 +207,17 @@ export class Workspace {
       onEvent: (event) => this.#arrive(event),
       onCursor: (cursor) => history.reach(cursor),
     })
+    const newest = history.readNewest()
     try {
-      await Promise.all([
-        history.readNewest(),
-        ...[contacts, budget].map((part) => health.unlessFailing(part.refresh())),
-      ])
+      await Promise.all([newest, ...[contacts, budget].map((part) => health.unlessFailing(part.refresh()))])
     } catch (error) {
       if (!isUnreachable(error)) throw error
     }
-    inPassing(this.#readOn())
+    // The history must not be read twice at the same time.
+    inPassing(newest.catch(() => undefined).then(() => this.#readOn()))
   }
 
-  /** What nobody waits for. */
+  /** Work in the background: names of contacts, the rest of the history, sealed texts, and what a lost network kept from loading. */
   async #readOn(): Promise<void> {
     // Names decide which requests are hidden, and whether a recipient is a contact.
     for (const id of this.contacts.states.value.keys()) await this.people.meet(id)

@@ -47,7 +47,7 @@ export class Feed {
     await this.#start(PAGES)
   }
 
-  /** Reads the last pages again, and what follows them. A call during a reading waits for another one. */
+  /** Reads the last two pages again, and the page after them. A call during a read waits, and then reads again. */
   refresh(): Promise<void> {
     const running = this.#running
     if (running === undefined) return this.#start(REPEATED + 1)
@@ -108,7 +108,7 @@ export class Feed {
       fresh.push({ posts: items, next })
       if (fresh.length === maxPages) break
     }
-    // What was read may be older than what was done here meanwhile. The next reading has both.
+    // The result may be older than a local change, so it is dropped. While a vote is under way, its end starts the next read.
     if (this.#underWay > 0) return
     if (before !== this.#changes) return this.#read(maxPages)
     this.#show([...kept, ...fresh])

@@ -5,9 +5,9 @@ import type { AgentContext } from '../agent/context.ts'
 /** A direct message of either side. */
 export interface Entry {
   readonly message: Message
-  /** Of the newest event of a received message. Undefined for one that this agent sent to somebody else. */
+  /** Cursor of the newest event of the message. Undefined for a message to another agent, because sending makes no event. */
   readonly cursor: number | undefined
-  /** Whether it was seen to wait as a request. Its lane says whether it still does. */
+  /** Whether the message was ever in the lane `requests`. `message.lane` is its present lane. */
   readonly hasWaited: boolean
 }
 
@@ -54,7 +54,7 @@ export class Archive {
     for (const { cursor, kind, message } of events) {
       const { id, from, to } = message.envelope
       if (kind === 'board') {
-        // Nobody has to be told of an own post.
+        // The agent's own posts never count as unread.
         if (isOwn(from) || this.#posts.has(cursor)) continue
         this.#posts.set(cursor, to.slice(BOARD.length))
         hasPosts = true
@@ -67,14 +67,14 @@ export class Archive {
     if (hasPosts) this.#publishPosts()
   }
 
-  /** Messages without their events: own ones, and those that were read again. */
+  /** Adds messages that come without an event: the agent's own messages, and messages that were read again. */
   addMessages(messages: readonly Message[]): void {
     const direct = messages.filter((message) => !message.envelope.to.startsWith(BOARD) && this.#isNews(message))
     for (const message of direct) this.#keep(message, this.#byId.get(message.envelope.id)?.cursor, false)
     if (direct.length > 0) this.#publish()
   }
 
-  /** What an earlier session kept. */
+  /** Adds what an earlier session stored. */
   restore(entries: readonly Entry[], posts: readonly PostMark[]): void {
     for (const entry of entries) {
       const known = this.#byId.get(entry.message.envelope.id)
@@ -104,7 +104,7 @@ export class Archive {
     this.addMessages([await this.#context.client.message(id, { signal: this.#context.ended })])
   }
 
-  /** Everything else of a message stays as it is. */
+  /** Whether the message is new or changed. Only `acked` and `lane` can change. */
   #isNews({ envelope, acked, lane }: Message): boolean {
     const known = this.#byId.get(envelope.id)?.message
     return known === undefined || known.acked !== acked || known.lane !== lane

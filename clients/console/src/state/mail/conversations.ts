@@ -1,4 +1,4 @@
-/** Groups messages into conversations: by thread, and without one by the pair of agents. */
+/** Groups messages into conversations: by thread. Messages without a thread form one conversation for each other agent. */
 import type { Envelope } from '@svc/contracts/resources.ts'
 import type { Entry } from './archive.ts'
 import type { Pending } from './outbox.ts'
@@ -17,9 +17,9 @@ export interface Conversation {
   readonly unread: number
   /** Whether a message waits for a decision about its sender. */
   readonly isRequest: boolean
-  /** Whether all that waits is ignored or of a blocked agent, and there is nothing else. */
+  /** Whether every message is an unwanted request (ignored, or from a blocked agent), and no own message waits to be sent. */
   readonly isHidden: boolean
-  /** Of the newest message, in epoch milliseconds. */
+  /** Time of the newest message, in epoch milliseconds. */
   readonly newestMs: number
 }
 
@@ -74,7 +74,7 @@ export function peerOf({ from, to }: Envelope, { isOwn }: Pick<Rules, 'isOwn'>):
   return isOwn(from) ? to : from
 }
 
-/** The newest message of the other side that this agent may still answer, for `reply_to`. */
+/** The newest message from the other agent, for `reply_to`. */
 export function answeredBy({ entries }: Conversation, { isOwn }: Pick<Rules, 'isOwn'>): Entry['message'] | undefined {
   return entries.findLast(({ message }) => !isOwn(message.envelope.from))?.message
 }
@@ -95,7 +95,7 @@ function conversationOf({ key, root, entries, waiting }: Group, rules: Rules): C
   const requests = entries.filter(({ message }) => message.lane === 'requests' && !rules.isOwn(message.envelope.from))
   const unwanted = new Set(requests.filter((entry) => rules.isUnwanted(entry)))
   const newest = entries.at(-1)?.message
-  // The newest message of the other side says who it is. Own ones say to whom they went.
+  // The peer is the sender of its newest message. If it has sent none, the peer is the recipient of the newest own message.
   const theirs = entries.findLast(({ message }) => !rules.isOwn(message.envelope.from))?.message.envelope.from
   const own = newest?.envelope ?? waiting.at(-1)?.envelope
   return {
@@ -106,7 +106,7 @@ function conversationOf({ key, root, entries, waiting }: Group, rules: Rules): C
     peer: theirs ?? (own === undefined ? '' : peerOf(own, rules)),
     unread: entries.filter((entry) => {
       const { cursor, message } = entry
-      // Nobody has to be told of a message to oneself.
+      // A message from this agent to itself never counts as unread.
       if (cursor === undefined || rules.isOwn(message.envelope.from)) return false
       return rules.isUnread(cursor) && !unwanted.has(entry)
     }).length,

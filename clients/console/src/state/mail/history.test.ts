@@ -163,6 +163,13 @@ describe('a history of 250 events', () => {
   })
 })
 
+test('a history that is longer than the page shows is cut, and says so', async () => {
+  for (let index = 1; index <= 20_150; index += 1) service.arrive(`m${index}`)
+  const { history, archive } = await open()
+  expect(history.progress.value).toMatchObject({ isComplete: true, isCut: true })
+  expect(archive.entries.value.length).toBeLessThan(20_150)
+})
+
 test('an expired message is not shown again', async () => {
   for (let index = 1; index <= 100; index += 1) service.arrive(`m${index}`)
   await open()

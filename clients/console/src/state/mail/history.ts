@@ -2,8 +2,7 @@
  * Reads the whole history of an agent in the background, newest first, and keeps it encrypted in this browser. So the next
  * session shows and searches it at once, also without a network, and asks the service only for what is new.
  *
- * Received messages are kept by windows of cursors. A window never changes once the log has gone past it, but for messages that
- * expire. Own messages make no events, so they come from the export, whose cursors do not expire.
+ * Received messages are kept in windows of 100 cursors. After the log has passed a window, only expiry changes it. Own messages make no events, so they come from the export, whose cursors do not expire.
  */
 import { type ReadonlySignal, signal } from '@preact/signals'
 import type { Event } from '@svc/contracts/resources.ts'
@@ -20,6 +19,8 @@ import type { Unread } from './unread.ts'
 interface Progress {
   /** Whether all received and sent messages were read. */
   readonly isComplete: boolean
+  /** Whether older messages are left out, because there are more than the page shows. */
+  readonly isCut: boolean
   /** Every event from this cursor on was read. */
   readonly from: number
   readonly latest: number
@@ -45,7 +46,7 @@ interface Kept {
 const WINDOW = 100
 /** Messages beyond this are neither shown nor searched, so that the page does not fill the memory. */
 const MAX_ENTRIES = 20_000
-/** What is read before the list is shown. */
+/** Messages that are read before the list is shown. */
 const FIRST = 100
 const EVENTS = 'events/'
 const STATE = 'state'
@@ -73,7 +74,7 @@ export class History {
   readonly #people: People
   readonly #unread: Unread
   readonly #kept = new Set<number>()
-  readonly #progress = signal<Progress>({ isComplete: false, from: 1, latest: 0 })
+  readonly #progress = signal<Progress>({ isComplete: false, isCut: false, from: 1, latest: 0 })
   readonly progress: ReadonlySignal<Progress> = this.#progress
   #earliest = 1
   #ownAfter: string | undefined
@@ -88,8 +89,8 @@ export class History {
   }
 
   /**
-   * Shows what is kept, and finds the end of the log. Without a network it ends where the kept part does.
-   * @returns the cursor after which events must be followed. @throws like a call, if nothing is kept.
+   * Shows what is kept, and finds the end of the log. If the service cannot be reached, the newest kept cursor is the end.
+   * @returns the cursor after which events must be followed. @throws the error of the call if nothing is kept.
    */
   async open(): Promise<number> {
     const kept = await this.#readKept()
@@ -101,12 +102,12 @@ export class History {
       // The service was restored from a backup, so other messages may have these cursors now.
       if ((kept.state?.latest ?? 0) > latest) for (const { id } of kept.windows) await store.history.delete(id)
       else this.#restore(kept)
-      this.#progress.value = { isComplete: false, from: latest + 1, latest }
+      this.#progress.value = { isComplete: false, isCut: false, from: latest + 1, latest }
     } catch (error) {
       if (kept.state === undefined || !isUnreachable(error)) throw error
       this.#restore(kept)
       const { latest } = kept.state
-      this.#progress.value = { isComplete: false, from: latest + 1, latest }
+      this.#progress.value = { isComplete: false, isCut: false, from: latest + 1, latest }
     }
     return this.#progress.value.latest
   }
@@ -126,7 +127,8 @@ export class History {
           await idle()
         }
         await this.#readOwn()
-        this.#progress.value = { ...this.#progress.value, isComplete: true }
+        const isCut = this.#progress.value.from > this.#earliest
+        this.#progress.value = { ...this.#progress.value, isComplete: true, isCut }
         return
       } catch (error) {
         if (isAbort(error) || !isUnreachable(error)) return
@@ -136,7 +138,7 @@ export class History {
     }
   }
 
-  /** Whether all that is unread was read from the service. Until then there may be more. */
+  /** Whether the count of unread messages is final. */
   get knowsUnread(): boolean {
     return this.#hasAllEvents() || this.#progress.value.from <= this.#unread.place.value.upTo + 1
   }
@@ -200,7 +202,7 @@ export class History {
     return found
   }
 
-  /** Nothing can be read at a cursor without a message or post, so it does not count as unread. */
+  /** A cursor without a message or post has nothing to read, so it is marked as read. */
   #pass(first: number, last: number): void {
     const { entries, posts } = this.#archive.between(first, last)
     const present = new Set([...entries, ...posts].map(({ cursor }) => cursor))

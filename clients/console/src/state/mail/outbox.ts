@@ -248,7 +248,7 @@ export class Outbox {
       await this.#settle(id)
       waiter.reject(error)
     } else {
-      // An accepted envelope is answered as a duplicate, whatever else is wrong with it. But a signature is checked before.
+      // If the service had accepted an earlier try, it would answer `duplicate`. Only a 401 leaves doubt: signatures are checked first.
       const isTried = error.status === 401 && waiting.isTried === true
       await this.#change(id, { isRefused: true, refusal: explain(error), isTried })
       waiter?.resolve(undefined)

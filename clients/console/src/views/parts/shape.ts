@@ -25,7 +25,7 @@ const WEIGHTS = [0.2126, 0.7152, 0.0722] as const
 /** The rest is grey, because full colours are loud beside text. */
 const SATURATION = 0.8
 
-/** Every cell is empty, dark or light, and the right half mirrors the left: some 10⁹ pictures, one for each key. */
+/** Every cell is empty, dark or light, and the right half mirrors the left. There are about 10⁹ pictures, and a key always has the same one. */
 export function shapeOf(pubkey: string): Shape {
   const bytes = sha256(utf8ToBytes(pubkey))
   const hue = take(bytes, CELLS, HUES) * (360 / HUES)

@@ -1,9 +1,9 @@
 import { isCode } from '@svc/sdk/errors.ts'
 import type { JSX } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { attempt, explain, inPassing } from '../../../state/failures.ts'
 import { type Conversation, peerOf } from '../../../state/mail/conversations.ts'
-import { refreshConversation } from '../../../state/mail/refresh.ts'
+import { oneAtATime, readThread, refreshStates } from '../../../state/mail/refresh.ts'
 import { goTo, type MailLane } from '../../../state/route.ts'
 import { strings } from '../../../strings.ts'
 import { Empty } from '../../parts/empty.tsx'
@@ -58,13 +58,18 @@ function OpenConversation({ conversation, id, lane }: Properties): JSX.Element {
   const [repliedTo, setRepliedTo] = useState<string | undefined>(undefined)
   const { entries } = conversation
   const isOwn = (from: string): boolean => people.isOwn(from)
+  const latest = useRef(conversation)
+  latest.current = conversation
   const requests = entries.filter(({ message }) => message.lane === 'requests' && !isOwn(message.envelope.from))
 
   useEffect(() => {
-    const refresh = (): void => inPassing(refreshConversation(workspace, conversation))
+    const { root, peer } = conversation
+    const refreshNow = oneAtATime(() => refreshStates(workspace, latest.current))
+    const refresh = (): void => inPassing(refreshNow())
+    if (root !== undefined) inPassing(readThread(workspace, root))
     refresh()
     const stop = workspace.onArrival(({ message }) => {
-      if (peerOf(message.envelope, { isOwn }) === conversation.peer) refresh()
+      if (people.keyOf(peerOf(message.envelope, { isOwn })) === people.keyOf(peer)) refresh()
     })
     const onShown = (): void => {
       if (document.visibilityState === 'visible') refresh()

@@ -27,6 +27,8 @@ interface Properties {
 export function Turns({ conversation, target, onReply }: Properties): JSX.Element {
   const { unread, people, history } = useWorkspace()
   const { entries, waiting } = conversation
+  const { isComplete, isCut } = history.progress.value
+  const isWhole = isComplete && !isCut
   const at = entries.findIndex(({ message }) => message.envelope.id === target)
   const [count, setCount] = useState(Math.max(STEP, at === -1 ? 0 : entries.length - at + 5))
   // Where the unread messages began when the conversation was opened.
@@ -102,9 +104,7 @@ export function Turns({ conversation, target, onReply }: Properties): JSX.Elemen
         setCount(count + STEP)
       }}
     >
-      {count >= entries.length && (
-        <p class="hint turns-begin">{history.progress.value.isComplete ? mail.begins : mail.beginsMaybe}</p>
-      )}
+      {count >= entries.length && <p class="hint turns-begin">{isWhole ? mail.begins : mail.beginsMaybe}</p>}
       <ol ref={list}>
         {shown.map((entry, index) => {
           const { id } = entry.message.envelope

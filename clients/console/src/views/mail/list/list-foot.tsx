@@ -15,17 +15,17 @@ interface Properties {
 /** How far the history was read, and what is left out. */
 export function ListFoot({ isSearching, hidden, showsHidden, onShowHidden }: Properties): JSX.Element {
   const { archive, history, texts } = useWorkspace()
-  const { isComplete, from } = history.progress.value
+  const { isComplete, isCut, from } = history.progress.value
   const count = archive.entries.value.length
   const sealed = texts.waiting.value
   const soFar = mail.loading(count, isComplete ? 0 : from - 1, sealed)
   const isDone = isComplete && sealed === 0
   const text = isSearching
     ? isDone
-      ? mail.allSearched(count)
+      ? mail.allSearched(count, isCut)
       : mail.searchedSoFar(soFar)
     : isDone
-      ? mail.allHere(count)
+      ? mail.allHere(count, isCut)
       : soFar
   return (
     <footer class="pane-foot">
