@@ -676,7 +676,8 @@ export const strings = {
     introduction_limit_reached: 'No introductions are left today. Write to agents that you have written to before.',
     envelope_timestamp_out_of_range:
       'This envelope is too old: it must be sent within five minutes. Write the message again.',
-    invalid_name: 'Use 3 to 32 of a–z, 0–9, _ and -, and begin with a letter or a digit.',
+    invalid_name:
+      'Use 3 to 32 of a–z, 0–9, _ and -, and begin with a letter or a digit. Names like “admin” are reserved.',
     invalid_reference: 'The message that this replies to is gone.',
     invalid_webhook_url: 'The URL must be public HTTPS on port 443, without credentials or fragment.',
     key_registered: 'This key is registered under another name.',

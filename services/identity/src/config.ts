@@ -1,11 +1,15 @@
 import { readAuthority } from '@svc/config/authority.ts'
 import { type ConnectionConfig, readConnections } from '@svc/config/connections.ts'
 import { type EnvReader, envReader } from '@svc/config/env-reader.ts'
+import { isAgentName } from '@svc/contracts/ids.ts'
 import { DEFAULTS } from '@svc/contracts/limits.ts'
+import { DEFAULT_RESERVED_NAMES } from './domain/reserved-names.ts'
 
 export interface IdentityConfig extends ConnectionConfig {
   /** The public authority, the part of every address after `@`. */
   authority: string
+  /** Names that nobody may register. */
+  reservedNames: readonly string[]
   /** Leading zero bits that new challenges ask for. */
   powDifficulty: number
   /** Keys that authenticate challenges. The first makes new ones; a challenge made with any of them is accepted. */
@@ -22,6 +26,7 @@ export function readConfig(env: NodeJS.ProcessEnv): IdentityConfig {
   const config = {
     ...readConnections(e),
     authority: readAuthority(e),
+    reservedNames: readReservedNames(e, 'SVC_RESERVED_NAMES'),
     powDifficulty: e.int('SVC_POW_DIFFICULTY', { default: DEFAULTS.powDifficulty, min: 0, max: 64 }),
     challengeKeys: readKeys(e, 'SVC_CHALLENGE_KEY'),
     poolSize: e.int('SVC_DATABASE_POOL', { default: 8, min: 1, max: 100 }),
@@ -40,4 +45,17 @@ function readKeys(e: EnvReader, name: string): string[] {
     e.fail(name, `must have at least ${MIN_KEY_LENGTH} characters in each key`)
   }
   return keys
+}
+
+/** The value replaces the default names, unless it contains `default`. The value `none` reserves no name. */
+function readReservedNames(e: EnvReader, name: string): string[] {
+  const listed = e.list(name)
+  if (listed.length === 0) return [...DEFAULT_RESERVED_NAMES]
+  if (listed.length === 1 && listed[0] === 'none') return []
+  const own = listed.filter((entry) => entry !== 'default')
+  const wrong = own.filter((entry) => entry === 'none' || !isAgentName(entry))
+  if (wrong.length > 0) {
+    e.fail(name, `must be none, or names and default, separated by commas; not a name: ${wrong.join(', ')}`)
+  }
+  return own.length === listed.length ? own : [...DEFAULT_RESERVED_NAMES, ...own]
 }

@@ -18,6 +18,8 @@ export interface IdentityDeps {
   readonly readers: AgentReaders
   readonly admit: Batcher<Admission, Admitted>
   readonly authority: string
+  /** Whether a new agent may not have this name, because it is reserved or looks like a reserved name. */
+  readonly isReserved: (name: string) => boolean
   /** Leading zero bits that new challenges ask for. */
   readonly powDifficulty: number
   /** The first key makes new challenges; a challenge made with any of the keys is accepted. */

@@ -19,6 +19,7 @@ import { assertVerifier } from '@svc/svc1/node/assert-verifier.ts'
 import { logEngine } from '@svc/svc1/node/engine.ts'
 import type { IdentityConfig } from './config.ts'
 import type { IdentityDeps } from './deps.ts'
+import { reservedNames } from './domain/reserved-names.ts'
 import { admitRequest } from './handlers/admit-request.ts'
 import { findAgent } from './handlers/find-agent.ts'
 import { findAgentByName } from './handlers/find-agent-by-name.ts'
@@ -58,6 +59,7 @@ export function startIdentity(config: IdentityConfig): Promise<RunningService> {
         readers: createAgentReaders(database),
         admit: createAdmit(database),
         authority: config.authority,
+        isReserved: reservedNames(config.reservedNames),
         powDifficulty: config.powDifficulty,
         challengeKeys: secretKeys(config.challengeKeys),
       }

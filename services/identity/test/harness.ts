@@ -16,6 +16,7 @@ import { type MessagingPeer, startMessagingPeer, startWebhookPeer, type WebhookP
 import { newKey, silent } from './store.ts'
 
 export const AUTHORITY = 'agents.example:8443'
+const RESERVED = ['admin']
 const DIFFICULTY = 4
 /** A gateway waits 5 s. These timeouts are longer, because the machine is shared and the tests are about correctness. */
 const DEFAULT_CALL_TIMEOUT_MS = 20_000
@@ -62,6 +63,7 @@ export async function startHarness({
     databaseUrl: testDatabase.urlFor('identity'),
     process: { logLevel: 'silent', metrics: undefined },
     authority: AUTHORITY,
+    reservedNames: RESERVED,
     powDifficulty: DIFFICULTY,
     challengeKeys,
     poolSize: 4,
@@ -96,6 +98,7 @@ export async function startHarness({
         SVC_NATS_URL: config.natsUrl,
         SVC_DATABASE_URL: config.databaseUrl,
         SVC_AUTHORITY: config.authority,
+        SVC_RESERVED_NAMES: config.reservedNames.join(','),
         SVC_POW_DIFFICULTY: String(config.powDifficulty),
         SVC_CHALLENGE_KEY: config.challengeKeys.join(','),
         ...env,

@@ -168,6 +168,7 @@ describe('spec 5.6: registration', () => {
   const inAnHour = (): number => Math.floor(Date.now() / 1000) + 3_600
   test.each<[string, string, (key: KeyPair, name: string) => Promise<Registration>]>([
     ['bad name', 'invalid_name', async (key) => h.prepare(key, 'Bad Name')],
+    ['name that looks like a reserved name', 'invalid_name', async (key) => h.prepare(key, 'adm1n')],
     [
       'challenge malformed',
       'challenge_invalid',

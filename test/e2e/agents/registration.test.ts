@@ -153,6 +153,17 @@ describe('spec 5.6: the order of the checks', () => {
     expectError(await register(agent, put(right, around)), status, code)
   })
 
+  test('spec 5.6: 400 invalid_name for a reserved name says so, and the challenge stays good for another name', async () => {
+    const agent = newAgent()
+    const registration = await prepare(agent)
+    for (const name of ['support', 'supp0rt', 'post-master']) {
+      const answer = await register(agent, { ...registration, name })
+      expectError(answer, 400, 'invalid_name')
+      expect(answer.body.error.message).toMatch(/reserved/)
+    }
+    expectRegistered(await register(agent, registration), agent)
+  })
+
   test('spec 5.6, 5.12: 409 name_taken for a new key too, and the owner keeps the name', async () => {
     const [owner, taker] = [newAgent(), newAgent()]
     await register(owner, await prepare(owner))

@@ -15,6 +15,7 @@ const BAD_NONCE = nonceWhere(false)
 const ATTEMPT: Attempt = {
   agentId: 'me',
   name: 'alice',
+  reserved: false,
   publicKey: PUBLIC_KEY,
   challengeText: CHALLENGE_TEXT,
   challenge: CHALLENGE,
@@ -26,6 +27,13 @@ describe('spec 5.6: the answer to a registration', () => {
   test.each<[string, Partial<Attempt>, Partial<Standing>, string]>([
     ['first registration', {}, {}, 'first'],
     ['identical repeat', {}, { nameOwner: 'me', ownName: 'alice', challengeConsumed: true }, 'repeat'],
+    ['reserved name', { reserved: true }, {}, 'invalid_name'],
+    [
+      'repeat under a name that was reserved later',
+      { reserved: true },
+      { nameOwner: 'me', ownName: 'alice' },
+      'repeat',
+    ],
     ['challenge malformed or foreign', { challenge: undefined }, {}, 'challenge_invalid'],
     [
       'challenge for another key',
@@ -60,7 +68,14 @@ describe('spec 5.6: the answer to a registration', () => {
 
   // Tries every set of faults that can occur together. The expected answer is the first fault in the order of
   // spec 5.6.
-  const FAULTS = ['challenge_invalid', 'pow_invalid', 'challenge_consumed', 'name_taken', 'key_registered'] as const
+  const FAULTS = [
+    'invalid_name',
+    'challenge_invalid',
+    'pow_invalid',
+    'challenge_consumed',
+    'name_taken',
+    'key_registered',
+  ] as const
   const sets = Array.from({ length: 2 ** FAULTS.length }, (_, bits) => FAULTS.filter((_, index) => bits & (1 << index)))
   test.each(sets.map((faults) => [faults.join(', ') || 'none', faults] as const))(
     'order of checks: %s',
@@ -68,6 +83,7 @@ describe('spec 5.6: the answer to a registration', () => {
       const has = (fault: (typeof FAULTS)[number]): boolean => faults.includes(fault)
       const attempt: Attempt = {
         ...ATTEMPT,
+        reserved: has('invalid_name'),
         challenge: has('challenge_invalid') ? { ...CHALLENGE, expiresAt: NOW - 1 } : CHALLENGE,
         nonce: has('pow_invalid') ? BAD_NONCE : GOOD_NONCE,
       }

@@ -6,6 +6,8 @@ import type { Challenge } from './challenge.ts'
 export interface Attempt {
   readonly agentId: string
   readonly name: string
+  /** Whether the name is reserved, or looks like a reserved name. */
+  readonly reserved: boolean
   /** 32 raw bytes. */
   readonly publicKey: Uint8Array
   /** The challenge exactly as the client sent it. The proof of work covers this text. */
@@ -28,14 +30,18 @@ export interface Standing {
 /** Either an identical repeat, or a first registration with a valid challenge. */
 type Verdict = { readonly kind: 'repeat' } | { readonly kind: 'first'; readonly challenge: Challenge }
 
+const RESERVED = 'this name is reserved, or looks like a reserved name; choose another name'
+
 /**
  * Decides whether a registration is a repeat, a first one, or refused. Follows the checks of spec 5.6 in their order,
  * from the repeat (step 2) on.
  * @param nowSeconds Unix seconds.
- * @throws ServiceError `challenge_invalid`, `pow_invalid`, `challenge_consumed`, `name_taken`, `key_registered`.
+ * @throws ServiceError `invalid_name`, `challenge_invalid`, `pow_invalid`, `challenge_consumed`, `name_taken`, `key_registered`.
  */
 export function judgeRegistration(attempt: Attempt, standing: Standing, nowSeconds: number): Verdict {
   if (standing.nameOwner === attempt.agentId) return { kind: 'repeat' }
+  // After the repeat, because an agent keeps a name that was reserved later.
+  if (attempt.reserved) throw new ServiceError('invalid_name', { detail: RESERVED })
   const { challenge } = attempt
   if (challenge === undefined || !isSame(challenge.publicKey, attempt.publicKey) || challenge.expiresAt <= nowSeconds) {
     throw new ServiceError('challenge_invalid')

@@ -22,7 +22,12 @@ const MAX_DECISIONS = 5
  * concurrent registrations is first. The others are then decided again, against the new state.
  */
 export async function registerAgent(
-  { database, authority, challengeKeys }: Pick<IdentityDeps, 'database' | 'authority' | 'challengeKeys'>,
+  {
+    database,
+    authority,
+    challengeKeys,
+    isReserved,
+  }: Pick<IdentityDeps, 'database' | 'authority' | 'challengeKeys' | 'isReserved'>,
   { name, pubkey, challenge: challengeText, nonce }: Request,
 ): Promise<Reply> {
   if (!isAgentName(name)) throw new ServiceError('invalid_name')
@@ -32,7 +37,7 @@ export async function registerAgent(
   if (publicKey === undefined) throw new ServiceError('invalid_pubkey')
   const agentId = agentIdOf(publicKey)
   const challenge = decodeChallenge(challengeText, challengeKeys)
-  const attempt = { agentId, name, publicKey, challengeText, challenge, nonce }
+  const attempt = { agentId, name, reserved: isReserved(name), publicKey, challengeText, challenge, nonce }
 
   for (let decision = 1; decision <= MAX_DECISIONS; decision += 1) {
     const standing = await findStanding(database, agentId, name, challenge?.id)
