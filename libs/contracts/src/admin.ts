@@ -28,6 +28,30 @@ export const purgeExpired = defineCall({
   }),
 })
 
+// Raised heads
+
+/**
+ * Raises the heads of all logs by `by` positions, `limit` logs in a call: repeat it until `more` is false. A reference raises
+ * each log once, so a repeat continues, or changes nothing. `id_conflict`: the reference was used with another number.
+ * Logs that are opened later begin above the raise. `dry_run` counts and changes nothing.
+ */
+export const raiseHeads = defineCall({
+  subject: 'admin.messaging.raise-heads',
+  request: closed({
+    reference: Type.String({ minLength: 1, maxLength: 200 }),
+    by: Type.Integer({ minimum: 1, maximum: 1_000_000_000 }),
+    limit: Type.Integer({ minimum: 1, maximum: 10_000 }),
+    dry_run: Type.Boolean(),
+  }),
+  reply: closed({
+    /** The logs that this call has raised. */
+    raised: Count,
+    /** The logs that all calls with this reference have raised. */
+    logs: Count,
+    more: Type.Boolean(),
+  }),
+})
+
 // Webhook jobs
 
 export const WebhookJobs = closed({

@@ -4,11 +4,13 @@ import { type Endpoint, handle } from '@svc/nats/serve.ts'
 import type { Deps } from './deps.ts'
 import { judgeMessages, verifyLogs, verifyMessages } from './handlers/operate/audit.ts'
 import { purgeExpired } from './handlers/operate/purge-expired.ts'
+import { raiseHeads } from './handlers/operate/raise-heads.ts'
 
 /** The calls of messaging that serve the operator's tool (`svc admin`). */
 export function adminEndpoints(deps: Pick<Deps, 'database' | 'retentionDays'>): Endpoint[] {
   return [
     handle(calls.purgeExpired, (request) => purgeExpired(deps, request)),
+    handle(calls.raiseHeads, (request) => raiseHeads(deps, request)),
     handle(calls.verifyLogs, (request) => verifyLogs(deps, request)),
     handle(calls.verifyMessages, (request) => verifyMessages(deps, request)),
     ...auditEndpoints({ owner: 'messaging', database: deps.database, judge: judgeMessages }),

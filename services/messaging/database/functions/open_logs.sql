@@ -1,4 +1,4 @@
--- messaging.open_logs, revision 1
+-- messaging.open_logs, revision 2
 -- Opens logs that do not exist.
 --
 -- In: log_ids; lock_wait_ms: the longest wait for each log that another transaction is opening. After that it raises 55P03
@@ -9,7 +9,9 @@ create or replace function messaging.open_logs(log_ids text[], lock_wait_ms inte
 language plpgsql as $$
 begin
   perform set_config('lock_timeout', lock_wait_ms::text, true);
-  insert into messaging.logs (id) select u.id from unnest(log_ids) as u (id) order by u.id on conflict (id) do nothing;
+  insert into messaging.logs (id, head, skipped)
+  select u.id, f.head, f.head from unnest(log_ids) as u (id), messaging.first_head() as f (head)
+  order by u.id on conflict (id) do nothing;
 end
 $$;
 

@@ -9,7 +9,9 @@ export async function openLogs(sql: Sql, agentIds: readonly string[], waitMs: nu
 
 /** Locks the log of an agent until the transaction ends. Creates the log if the agent has none yet. */
 export async function lockLog(tx: Tx, agentId: string): Promise<{ head: number }> {
-  await tx`insert into messaging.logs (id) values (${agentId}) on conflict (id) do nothing`
+  await tx`
+    insert into messaging.logs (id, head, skipped) select ${agentId}, f.head, f.head from messaging.first_head() f (head)
+    on conflict (id) do nothing`
   const [log] = await tx<{ head: number }[]>`select l.head from messaging.logs l where l.id = ${agentId} for update`
   if (log === undefined) throw new Error('the log was not found, although logs are never deleted')
   return log
@@ -44,8 +46,11 @@ interface Mailbox {
  */
 export async function applyMailbox(tx: Tx, { agentId, policy, revoked, version }: Mailbox): Promise<void> {
   await tx`
-    insert into messaging.logs as l (id, policy, revoked, revoked_at, mailbox_version, standing_version)
-    values (${agentId}, ${policy}, ${revoked}, case when ${revoked} then clock_timestamp() end, ${version}, 1)
+    insert into messaging.logs as l
+      (id, head, skipped, policy, revoked, revoked_at, mailbox_version, standing_version)
+    select ${agentId}, f.head, f.head, ${policy}, ${revoked}::boolean, case when ${revoked}::boolean then clock_timestamp() end,
+      ${version}, 1
+    from messaging.first_head() f (head)
     on conflict (id) do update set
       policy = excluded.policy,
       revoked = excluded.revoked,

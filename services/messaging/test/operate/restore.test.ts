@@ -2,10 +2,12 @@
 import { readFileSync } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import type postgres from 'postgres'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { verifyLogs } from '../../src/handlers/operate/audit.ts'
+import { raiseHeads } from '../../src/handlers/operate/raise-heads.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
+import { outcomeOf } from '../support/outcome.ts'
 
-const BACK_UP = readFileSync(new URL('../../../../docs/operating/back-up.md', import.meta.url), 'utf8')
 const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
 
 /** The commands that the page tells an operator to run. */
@@ -73,21 +75,67 @@ test('spec 7.15; ADR 19: after a logical restore, exports are complete and in or
   expect((await restored.inbox('bob')).ids).toHaveLength(6)
 })
 
-test('docs/operating/back-up.md, Restore to a point in time: a log continues after its raised head, and a client that had read further misses nothing', async () => {
-  const [, statement = ''] = /^ *(update messaging\.logs .*;)$/m.exec(BACK_UP) ?? []
-  await using h = await startHarness()
-  await h.setPolicy('bob', 'open', 1)
-  for (let sent = 0; sent < 3; sent += 1) await h.send({ from: 'alice', to: 'bob' })
-  // After the restored moment, the client had read up to this cursor.
-  const seen = 9
-  await h.openAdmin().unsafe(statement)
-  const { id } = await h.send({ from: 'alice', to: 'bob' })
-  const found: unknown[] = []
-  let after = seen
-  for (let page = 0; page < 5 && found.length === 0; page += 1) {
-    const events = await h.events('bob', after)
-    found.push(...events.events.map((event) => event.id))
-    after = events.next
+/** Raises all heads, one log in a call, as a command does that is killed and repeated after each call. */
+async function raise(h: Harness, reference: string, by: number): Promise<number[]> {
+  const raised: number[] = []
+  for (let more = true; more; ) {
+    const batch = await raiseHeads(h.deps, { reference, by, limit: 1, dry_run: false })
+    raised.push(batch.raised)
+    more = batch.more
   }
-  expect(found).toEqual([id])
+  return raised
+}
+
+const books = (h: Harness) => verifyLogs(h.deps, { after: '', limit: 100, id: null })
+
+describe('spec 9.3: after a restore, heads are raised above every cursor that clients have seen', () => {
+  test('a client that had read further misses nothing, and a log that is opened later begins above the raise too', async () => {
+    await using h = await startHarness()
+    await h.setPolicy('bob', 'open', 1)
+    for (let sent = 0; sent < 3; sent += 1) await h.send({ from: 'alice', to: 'bob' })
+    await raise(h, 'first', 10_000)
+    await h.setPolicy('carol', 'open', 1)
+    // After the restored moment, each client had read up to this cursor.
+    for (const name of ['bob', 'carol', 'dave']) {
+      const { id } = await h.send({ from: 'alice', to: name })
+      const found: unknown[] = []
+      for (let [after, page] = [9, 0]; page < 5 && found.length === 0; page += 1) {
+        const events = await h.events(name, after)
+        found.push(...events.events.map((event) => event.id))
+        after = events.next
+      }
+      expect(found).toEqual([id])
+    }
+    expect((await books(h)).discrepancies).toEqual([])
+  })
+
+  test('a reference raises each log once, however often it is repeated, and keeps its number', async () => {
+    await using h = await startHarness()
+    for (const name of ['bob', 'carol', 'dave']) await h.setPolicy(name, 'open', 1)
+    const request = { reference: 'first', by: 50, limit: 1 }
+    expect(await raiseHeads(h.deps, { ...request, dry_run: true })).toEqual({ raised: 3, logs: 3, more: false })
+    await raiseHeads(h.deps, { ...request, dry_run: false })
+    expect(await raiseHeads(h.deps, { ...request, dry_run: true })).toMatchObject({ raised: 2 })
+    expect(await outcomeOf(raiseHeads(h.deps, { ...request, by: 51, dry_run: false }))).toBe('id_conflict')
+    expect(await raise(h, 'first', 50)).toEqual([1, 1, 0])
+    expect(await raise(h, 'first', 50)).toEqual([0])
+    expect(await raiseHeads(h.deps, { ...request, dry_run: true })).toMatchObject({ raised: 0 })
+    const heads = () => h.openAdmin()<{ head: string }[]>`select distinct head::text from messaging.logs`
+    expect(await heads()).toEqual([{ head: '50' }])
+    await raise(h, 'second', 7)
+    expect(await heads()).toEqual([{ head: '57' }])
+  })
+
+  test('the books stay right, and still find an entry that a raised log has lost', async () => {
+    await using h = await startHarness()
+    await h.setPolicy('bob', 'open', 1)
+    for (let sent = 0; sent < 3; sent += 1) await h.send({ from: 'alice', to: 'bob' })
+    await raise(h, 'first', 10_000)
+    await h.send({ from: 'alice', to: 'bob' })
+    expect(await books(h)).toMatchObject({ checked: 1, discrepancies: [] })
+    await h.openAdmin()`delete from messaging.entries where log = 'bob' and position = 2`
+    expect((await books(h)).discrepancies).toEqual([
+      { rule: 'entries of a log', id: 'bob', day: null, expected: 4, found: 3 },
+    ])
+  })
 })

@@ -4,6 +4,7 @@ import type { Io } from '../../io.ts'
 import { addGrant } from './grant.ts'
 import { addJobs } from './jobs.ts'
 import { addPurge } from './purge.ts'
+import { addRaiseHeads } from './raise-heads.ts'
 import { addStatus } from './status.ts'
 import { addVerify } from './verify.ts'
 
@@ -30,4 +31,5 @@ Examples:
   addJobs(admin)
   addPurge(admin)
   addVerify(admin)
+  addRaiseHeads(admin)
 }

@@ -25,17 +25,17 @@ interface LogRange {
 
 /**
  * Finds logs that break one of these rules. A position is used once and is at or below the head. Every entry has its message.
- * If nothing was ever purged, every position up to the head exists, except those of hidden posts in their board's log. After a
- * purge, positions may be missing.
+ * If nothing was ever purged, every position up to the head exists, except those of hidden posts in their board's log and those
+ * that a raise of all heads has skipped. After a purge, positions may be missing.
  */
 export async function findWrongLogs(tx: Tx, { after, last, only }: LogRange, limit: number): Promise<Discrepancy[]> {
   return tx<Discrepancy[]>`
     with purged as materialized (
       select exists (select from messaging.slots s where s.emptied_at is not null) as any
     ), held as (
-      select l.id, l.head, e.entries, e.positions, e.highest, e.orphans,
+      select l.id, l.head, l.skipped, e.entries, e.positions, e.highest, e.orphans,
         -- Only boards have posts. For an agent this would read everything that it has received.
-        case when e.positions < l.head and l.id ~ '^[a-z0-9]{20,40}$' then (
+        case when e.positions + l.skipped < l.head and l.id ~ '^[a-z0-9]{20,40}$' then (
           select count(*) from messaging.messages m where m.recipient = l.id and m.lane = 'board' and m.hidden
         ) else 0 end as hidden
       from messaging.logs l
@@ -51,8 +51,8 @@ export async function findWrongLogs(tx: Tx, { after, last, only }: LogRange, lim
       union all
       select 'positions taken once', h.id, h.positions, h.entries from held h where h.positions <> h.entries
       union all
-      select 'entries of a log', h.id, h.head - h.hidden, h.positions from held h, purged p
-      where h.positions + h.hidden > h.head or (not p.any and h.positions + h.hidden < h.head)
+      select 'entries of a log', h.id, h.head - h.skipped - h.hidden, h.positions from held h, purged p
+      where h.positions + h.hidden > h.head - h.skipped or (not p.any and h.positions + h.hidden < h.head - h.skipped)
       union all
       select 'entries with their messages', h.id, 0, h.orphans from held h where h.orphans > 0
     ) w order by w.id, w.rule limit ${limit}`
