@@ -106,6 +106,7 @@ class OwnersCharging implements Charging {
 
   constructor(deps: ChargingDeps) {
     this.owner = deps.owner
+    charges.startAt0({ owner: deps.owner, step: ['not_committed', 'cancelled'] })
     this.abandon = createAbandon(deps)
     this.#deps = deps
     this.#settleLater = createSettleLater(deps)

@@ -38,7 +38,7 @@ export function startResolver({ logger, intervalMs = DEFAULT_INTERVAL_MS, ...dep
   const abandon = createAbandon(deps)
   let oldestMs = 0
   const backoff = new Backoff(intervalMs)
-  resolved.add({ owner: deps.owner }, 0) // the series exists from the start, so that the first count is already an increase
+  resolved.startAt0({ owner: deps.owner })
   overdue.read(() => [[{ owner: deps.owner }, oldestMs / 1_000]])
   return startLoop({
     name: 'resolve-charges',

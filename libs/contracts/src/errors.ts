@@ -68,6 +68,9 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS
 
+/** The codes that are not the caller's fault. */
+export const FAULTS = ['internal', 'unavailable'] as const satisfies readonly ErrorCode[]
+
 export interface ServiceErrorOptions extends ErrorOptions {
   /** Says what is wrong with the caller's own input, e.g. which member. Replaces the general text. Must never contain private data. */
   detail?: string

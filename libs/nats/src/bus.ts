@@ -1,6 +1,6 @@
 import { type Batcher, createBatcher } from '@svc/batching/batcher.ts'
 import type { Call, CallContext, TextCall, TextReply } from '@svc/contracts/define.ts'
-import { ServiceError } from '@svc/contracts/errors.ts'
+import { FAULTS, ServiceError } from '@svc/contracts/errors.ts'
 import { defineCount, defineDistribution, defineLevel } from '@svc/telemetry/metrics.ts'
 import { inSpan, isSampled } from '@svc/telemetry/tracing.ts'
 import type { Msg } from 'nats'
@@ -167,6 +167,7 @@ class NatsBus implements Bus, Disposable {
   #batcherOf(subject: string, name: string): Batcher<Outgoing, void> {
     let batcher = this.#batchers.get(subject)
     if (batcher === undefined) {
+      calls.startAt0({ call: name, outcome: FAULTS })
       batcher = createBatcher<Outgoing, void>({
         gathers: true,
         concurrency: ROUNDS_PER_SUBJECT,

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Batcher, createBatcher } from '@svc/batching/batcher.ts'
 import { FairQueue } from '@svc/batching/fair-queue.ts'
 import type { Call, CallContext, TextCall, TextReply } from '@svc/contracts/define.ts'
-import { ServiceError } from '@svc/contracts/errors.ts'
+import { FAULTS, ServiceError } from '@svc/contracts/errors.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { defineCount, defineDistribution, defineLevel } from '@svc/telemetry/metrics.ts'
 import { requestIdOf } from '@svc/telemetry/trace.ts'
@@ -123,6 +123,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     statsHandler: async () => options.stats?.() ?? answering.stats(),
   })
   for (const endpoint of endpoints) {
+    served.startAt0({ call: endpoint.name, outcome: FAULTS })
     service.addEndpoint(endpoint.subject.replaceAll('.', '-'), {
       subject: endpoint.subject,
       handler: (error, message) => answering.answerMessage(endpoint, error, message),

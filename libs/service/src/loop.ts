@@ -67,6 +67,7 @@ class RunningLoop implements Loop {
     this.failed = promise
     this.#fail = resolve
     this.#options = options
+    loopPasses.startAt0({ loop: options.name, outcome: ['failed', 'hung'] })
     this.#done = this.#repeatPasses()
   }
 

@@ -44,11 +44,16 @@ test('an unhandled error is logged and counted, and drains the process: a call u
   stack.defer(() => void failing.child.kill('SIGKILL'))
   await eventually(() => failing.printed().includes('"msg":"ready"'))
   const port = /"port":(\d+),"msg":"metrics"/.exec(failing.printed())?.[1]
-  const countUnhandled = async (): Promise<string | undefined> => {
-    const metrics = await fetch(`http://127.0.0.1:${port}/metrics`)
-    return /^agentmsg_unhandled_errors_total\{.*\} (\d+)$/m.exec(await metrics.text())?.[1]
-  }
+  const scrape = async (): Promise<string> => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+  const countUnhandled = async (): Promise<string | undefined> =>
+    /^agentmsg_unhandled_errors_total\{.*\} (\d+)$/m.exec(await scrape())?.[1]
   expect(await countUnhandled()).toBe('0')
+  // The first failure of a call is an increase, because its series exists before the first call.
+  const served = (await scrape()).split('\n').filter((line) => /^agentmsg_served_total.*svc.budget.release/.test(line))
+  expect(served.map((line) => line.replace(',component="budget"', ''))).toEqual([
+    'agentmsg_served_total{call="svc.budget.release",outcome="internal"} 0',
+    'agentmsg_served_total{call="svc.budget.release",outcome="unavailable"} 0',
+  ])
 
   const logger = createLogger('test', 'silent')
   const connection = await connectNats({ url: nats.urlFor('messaging'), name: 'test', logger })

@@ -9,7 +9,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { Logger } from './logger.ts'
 import { sayOnce } from './problem-log.ts'
 
-type Labels<Name extends string> = Readonly<Record<Name, string>>
+type Labels<Name extends string, Value = string> = Readonly<Record<Name, Value>>
 
 /** The prefix of all names. No other exporter of a cluster uses it. */
 type Own<Rest extends string> = `agentmsg_${Rest}`
@@ -24,6 +24,11 @@ interface Definition<Name extends string> {
 /** Counts events. */
 interface Count<Name extends string> {
   add(labels: Labels<Name>, count?: number): void
+  /**
+   * Creates the series of failures at 0, one for each combination of the values. Prometheus sees no increase in a series that
+   * begins with 1, so without this no alert would notice the first failure. May be called again.
+   */
+  startAt0(labels: Labels<Name, string | readonly string[]>): void
 }
 
 /** Records a duration or a size for each event. */
@@ -56,6 +61,8 @@ const READ_LIMIT_MS = 2_000
 const registry = new Registry()
 // Without a metrics port nothing is counted, and counting costs nothing.
 let isWatched = false
+/** Run when counting starts. */
+let starts: (() => void)[] = []
 let warn: (text: string) => void = () => {}
 
 /** Starts counting, under the name of this service. Also collects the metrics of the process itself. */
@@ -77,6 +84,8 @@ export function startMetrics({ service, version, logger }: Metered): void {
     labels: [],
   })
   clock.read(() => [[{}, Date.now() / 1_000]])
+  for (const start of starts) start()
+  starts = []
 }
 
 /** @returns all metrics in the text format of Prometheus, and its media type. */
@@ -90,10 +99,18 @@ export function defineCount<Name extends string = never>({
   labels,
 }: Definition<Name> & { readonly name: Own<`${string}_total`> }): Count<Name> {
   const counter = new Counter({ name, help, labelNames: labels, registers: [registry] })
-  // A metric without labels has one series, which exists from the start. With labels, a series starts with its first event.
+  // A metric without labels has one series, which exists from the start. With labels, a series starts with its first event,
+  // unless it was started at 0.
   return {
     add: (values, count = 1) => {
       if (isWatched) counter.inc(values, count)
+    },
+    startAt0: (values) => {
+      const start = (): void => {
+        for (const labels of combinations(values)) counter.inc(labels, 0)
+      }
+      if (isWatched) start()
+      else starts.push(start)
     },
   }
 }
@@ -136,6 +153,14 @@ export function defineLevel<Name extends string = never>({ name, help, labels }:
       return { [Symbol.dispose]: () => void readers.delete(own) }
     },
   }
+}
+
+function combinations<Name extends string>(values: Labels<Name, string | readonly string[]>): Labels<Name>[] {
+  let made: Record<string, string>[] = [{}]
+  for (const [name, value] of Object.entries<string | readonly string[]>(values)) {
+    made = made.flatMap((labels) => [value].flat().map((one) => ({ ...labels, [name]: one })))
+  }
+  return made as Labels<Name>[]
 }
 
 async function readInTime<T>(name: string, read: () => T | Promise<T>): Promise<T | undefined> {

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
-import { ServiceError } from '@svc/contracts/errors.ts'
+import { ERRORS, FAULTS, ServiceError } from '@svc/contracts/errors.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { newTraceparent, requestIdOf } from '@svc/telemetry/trace.ts'
 import { inRootSpan } from '@svc/telemetry/tracing.ts'
@@ -73,6 +73,9 @@ export function createHttpApp({
   const cors = createCors(corsOrigins)
   const writer = new AnswerWriter({ load, outflow, clients: guards.clients, cors, logger, isDraining })
   const runner = new RequestRunner(pipeline, writer, logger)
+  for (const { id } of [...operations, NOT_FOUND, PREFLIGHT]) {
+    for (const code of FAULTS) httpRequests.startAt0({ operation: id, status: String(ERRORS[code].status), code })
+  }
   for (const operation of operations) {
     app.route({
       method: operation.method,

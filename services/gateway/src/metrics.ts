@@ -36,12 +36,14 @@ export const httpRefused = defineCount({
   help: 'Connections whose bytes were no valid request, by fault',
   labels: ['reason'],
 })
+httpRefused.startAt0({ reason: ['connect', 'timeout', 'headers', 'reset', 'not_http'] })
 
 export const httpClosed = defineCount({
   name: 'agentmsg_http_closed_total',
   help: 'Connections that were closed to protect others, by reason: slow_reader, unsent (answers hold too much), crowded (too many connections), pipelined (too many requests waited, and those of its client had waited longest in sum)',
   labels: ['reason'],
 })
+httpClosed.startAt0({ reason: ['slow_reader', 'unsent', 'crowded', 'pipelined'] })
 
 export const httpUnsent = defineLevel({
   name: 'agentmsg_http_unsent_bytes',

@@ -5,6 +5,9 @@ export const attempts = defineCount({
   help: 'Attempts at deliveries, by result: delivered, status_3xx to status_5xx, timeout, connection, address, expired, secret, void',
   labels: ['result'],
 })
+attempts.startAt0({
+  result: ['status_3xx', 'status_4xx', 'status_5xx', 'timeout', 'connection', 'address', 'expired', 'secret', 'void'],
+})
 
 export const attemptSeconds = defineDistribution({
   name: 'agentmsg_webhook_attempt_seconds',
@@ -18,12 +21,14 @@ export const outcomes = defineCount({
   help: 'State of jobs after an attempt: delivered, retry, failed, postponed',
   labels: ['outcome'],
 })
+outcomes.startAt0({ outcome: ['failed', 'postponed'] })
 
 export const events = defineCount({
   name: 'agentmsg_webhook_events_total',
   help: 'Events taken from JetStream, by how they were handled: done, again, never',
   labels: ['handled'],
 })
+events.startAt0({ handled: ['again', 'never'] })
 
 export const inFlight = defineLevel({
   name: 'agentmsg_webhook_in_flight',
