@@ -27,7 +27,8 @@ function url(): string {
 
 describe('svc admin grant', () => {
   const AGENT = '4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKiq'
-  const grant = (args: string[], env: NodeJS.ProcessEnv) => svc(['admin', 'grant', ...args], { env })
+  const grant = (args: string[], env: NodeJS.ProcessEnv) =>
+    svc(['admin', 'grant', ...args, '--reason', 'a test'], { env })
 
   test('spec 11.4: grants once per reference, reports a repeat, and refuses other values', async () => {
     using folder = temporaryFolder()

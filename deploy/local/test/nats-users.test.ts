@@ -93,7 +93,7 @@ test('processes with the first and the second login of a user can call each othe
     }
     for (const { connection, inboxPrefix } of [gateway, next]) {
       expect(inboxPrefix).toBe('_INBOX_gateway')
-      const inbox = openInbox(inboxPrefix)
+      const inbox = openInbox({ inboxPrefix })
       const answers = connection.subscribe(inbox.pattern, { max: 2 })
       connection.publish('svc.identity.rotation', '', { reply: inbox.replyFrom('identity') })
       const names: string[] = []
@@ -131,7 +131,8 @@ describe.each(Object.entries(MODES))('%s a NATS user may use only its own subjec
     const mode = await openMode()
     stop = mode.stop
     for (const user of NATS_USERS) {
-      const login = { servers: mode.servers, inboxPrefix: `_INBOX_${user}`, ...mode.login(user) }
+      const inboxPrefix = user === 'admin' ? '_INBOX_admin.admin.admin' : `_INBOX_${user}`
+      const login = { servers: mode.servers, inboxPrefix, ...mode.login(user) }
       holders.set(user, await holdLogin(login))
     }
   })
@@ -159,10 +160,12 @@ describe.each(Object.entries(MODES))('%s a NATS user may use only its own subjec
     'svc.webhook.measure': ['gateway', 'admin'],
     'svc.stream.measure': ['gateway', 'admin'],
     'svc.stream.open-at.0123': ['gateway', 'stream'],
-    // The operator may make each of its calls by name, and no others.
+    // An operator acts under its own name only.
     'admin.anything': [],
-    'admin.budget.anything': [],
-    'admin.messaging.anything': [],
+    'admin.budget.grant-credits': [],
+    'admin.budget.grant-credits.ann': [],
+    'admin.budget.grant-credits.admin': ['admin'],
+    'admin.budget.grant-credits.admin.ann': [],
     'accepted.agent.inbox': ['messaging'],
     '$JS.API.STREAM.CREATE.ACCEPTED': ['messaging'],
     '$JS.API.STREAM.UPDATE.ACCEPTED': ['messaging'],
@@ -208,7 +211,8 @@ describe.each(Object.entries(MODES))('%s a NATS user may use only its own subjec
         for (const { subject } of calls) {
           const isOperators = subject.startsWith('admin.')
           const expected = isOperators ? user === 'admin' : (ASKED_BY[subject] ?? ['gateway']).includes(user)
-          const allowed = await isAllowed(user, (connection) => connection.publish(subject))
+          const spelled = isOperators ? `${subject}.admin` : subject
+          const allowed = await isAllowed(user, (connection) => connection.publish(spelled))
           if (allowed !== expected) wrong.push(`${user} ${allowed ? 'may' : 'may not'} ask for ${subject}`)
         }
         return wrong
@@ -258,7 +262,10 @@ describe.each(Object.entries(MODES))('%s a NATS user may use only its own subjec
     '$SRV.PING': ['gateway', 'identity', 'messaging', 'boards', 'budget', 'stream', 'webhook'],
     '_INBOX.>': [],
     '>': [],
-    ...Object.fromEntries(NATS_USERS.map((user) => [`_INBOX_${user}.>`, [user]])),
+    ...Object.fromEntries(SERVICES.map((user) => [`_INBOX_${user}.>`, [user]])),
+    '_INBOX_admin.>': [],
+    '_INBOX_admin.*.ann.>': [],
+    '_INBOX_admin.*.admin.>': ['admin'],
   }
   const SUBSCRIBES = Object.entries(LISTENERS).flatMap(([subject, allowed]) =>
     NATS_USERS.map((user) => ({ user, subject, allowed: allowed.includes(user) })),

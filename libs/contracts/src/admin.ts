@@ -1,23 +1,71 @@
 /**
- * The calls that the operator's tool (`svc admin`) makes to the services. Subjects are `admin.<service>.<call>`. Only
- * the NATS user `admin` may publish them (deploy/nats/users.conf). No answer contains the content of a message, a
+ * The calls that the operator's tool (`svc admin`) makes to the services. An operator publishes to
+ * `admin.<service>.<call>.<operator>`, under its own name only (deploy/nats/users.conf). No answer contains the content of a message, a
  * secret, or more of a webhook's URL than its host.
  */
 import { type Static, Type } from '@sinclair/typebox'
 import { ChargeOwner, OperationId } from './budget.ts'
-import { defineCall } from './define.ts'
+import { type Call, defineCall } from './define.ts'
 import { AgentId, MessageId } from './ids.ts'
+import { Reason } from './reason.ts'
 import { closed } from './resources.ts'
 
 const Count = Type.Integer({ minimum: 0 })
 const Nullable = <S extends Parameters<typeof Type.Union>[0][number]>(schema: S) => Type.Union([schema, Type.Null()])
+
+/** @returns the call as this operator makes it. Calls of services stay as they are. */
+export function askedBy<Q, R>(operator: string, call: Call<Q, R>): Call<Q, R> {
+  if (!call.subject.startsWith('admin.')) return call
+  return { ...call, subject: `${call.subject}.${operator}`, name: call.name ?? call.subject }
+}
+
+// Audit
+
+/** One change by an operator. Rows are never changed or deleted, except that an erased agent's id becomes a keyed hash. */
+export const AuditEntry = closed({
+  /** Contiguous enough to follow: rows of a service become visible in this order. */
+  id: Count,
+  /** When, in Unix milliseconds. */
+  at_ms: Count,
+  /** The operator's login. */
+  operator: Type.String(),
+  /** What was done, such as `grant` or `suspend`. */
+  action: Type.String(),
+  /** On whom or what: the id of an agent, a message or a board. Null: on all. */
+  target: Nullable(Type.String()),
+  /** The operator's own reference, such as the number of an invoice or a ticket. */
+  reference: Nullable(Type.String()),
+  reason: Type.String(),
+  /** The outcome in figures, such as `{ "credit_balance": 500 }`. */
+  result: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])),
+})
+export type AuditEntry = Static<typeof AuditEntry>
+
+/** The services that keep an audit: those with data that an operator can change. */
+export const AUDITED = ['identity', 'messaging', 'boards', 'budget', 'webhook'] as const
+export type Audited = (typeof AUDITED)[number]
+
+/** Lists the audit of a service after the id `after`, oldest first. `newest`: the last `limit` entries instead. */
+export const listAudit = (service: Audited) =>
+  defineCall({
+    subject: `admin.${service}.list-audit`,
+    request: closed({
+      after: Count,
+      limit: Type.Integer({ minimum: 1, maximum: 1_000 }),
+      newest: Type.Boolean(),
+      /** Only entries about this agent, message or board. */
+      target: Nullable(Type.String({ minLength: 1 })),
+      operator: Nullable(Type.String({ minLength: 1 })),
+    }),
+    reply: closed({ entries: Type.Array(AuditEntry) }),
+  })
 
 // Expiry
 
 /** Runs one batch of the purge loop. `dry_run` counts up to 10,000 of each kind and changes nothing. */
 export const purgeExpired = defineCall({
   subject: 'admin.messaging.purge',
-  request: closed({ dry_run: Type.Boolean() }),
+  request: closed({ dry_run: Type.Boolean(), reason: Type.Optional(Reason) }),
   reply: closed({
     /** Partitions of messages, entries and votes that were emptied. */
     partitions: Count,
@@ -100,6 +148,7 @@ export const retryJobs = defineCall({
     message_id: Nullable(MessageId),
     limit: Type.Integer({ minimum: 1, maximum: 10_000 }),
     dry_run: Type.Boolean(),
+    reason: Type.Optional(Reason),
   }),
   reply: closed({ jobs: Count, more: Type.Boolean() }),
 })
@@ -211,7 +260,7 @@ export const listOperations = (owner: ChargeOwner) =>
  * How far back charges and operations are compared. Both are kept for at least a day (libs/charging, What is forgotten).
  * This period is shorter, so that neither expires during a comparison.
  */
-export const AUDITED_MS = 23 * 60 * 60 * 1000
+export const COMPARED_MS = 23 * 60 * 60 * 1000
 
 /** Tells whether an owner has done these operations and, for messages that still exist, what they should have cost. */
 export const judgeOperations = (owner: ChargeOwner) =>

@@ -2,6 +2,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { defineCall } from './define.ts'
 import { AgentId } from './ids.ts'
+import { Reason } from './reason.ts'
 import { Budget, closed } from './resources.ts'
 
 /** The services that charge. Each resolves its own abandoned reservations. */
@@ -106,6 +107,8 @@ export const grantCredits = defineCall({
     agent_id: AgentId,
     units: Type.Integer({ minimum: 1, maximum: 1_000_000_000 }),
     reference: Type.String({ minLength: 1, maxLength: 200 }),
+    /** Why; needed unless `dry_run`. */
+    reason: Type.Optional(Reason),
     /** Returns the result without granting anything. */
     dry_run: Type.Optional(Type.Boolean()),
   }),

@@ -7,6 +7,8 @@ export interface CallContext {
   readonly traceparent: string
   /** Epoch milliseconds. The caller stops waiting at this time. */
   readonly deadlineMs: number
+  /** Who asks, in a call of an operator (`admin.<service>.<call>`). From the subject, which NATS enforces, never from the payload. */
+  readonly operator?: string | undefined
 }
 
 /** The schemas as defined. The comparison of a release with the previous one uses them (test/tools/check/release-growth.ts). */

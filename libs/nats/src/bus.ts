@@ -93,9 +93,10 @@ class NatsBus implements Bus, Disposable {
   #inFlight = 0
   #sweep: NodeJS.Timeout | undefined
 
-  constructor({ connection, inboxPrefix }: Nats) {
+  constructor(nats: Nats) {
+    const { connection } = nats
     this.#connection = connection
-    this.#inbox = openInbox(inboxPrefix)
+    this.#inbox = openInbox(nats)
     this.#sendWindow = sendWindowOf(connection)
     const callback = (_error: unknown, message: Msg): void => this.#receive(message)
     this.#running.adopt(connection.subscribe(this.#inbox.pattern, { callback }), (calls) => calls.unsubscribe())

@@ -18,8 +18,9 @@ export interface Channel {
   watchConnection(changed: (state: 'lost' | 'back') => void): Promise<void>
 }
 
-export function createChannel({ connection, inboxPrefix }: Nats): Channel {
-  const inbox = openInbox(inboxPrefix)
+export function createChannel(nats: Nats): Channel {
+  const { connection } = nats
+  const inbox = openInbox(nats)
 
   function publish(subject: string, value: unknown): void {
     try {

@@ -29,6 +29,11 @@ interface NatsOptions {
   /** Shown by `nats server report connections`. */
   name: string
   logger: Logger
+  /**
+   * Connects as an operator: the user's name is the operator's. Its answers arrive at `_INBOX_admin.<callee>.<operator>.>`
+   * instead of at an inbox of its own, because services may answer only to inboxes of callers that they know.
+   */
+  asOperator?: boolean
   /** For tools that a person waits for: give up if no server answers in this time, or if the login is refused. Default: wait. */
   firstConnectMs?: number
 }
@@ -39,6 +44,8 @@ export interface Nats {
   readonly inboxPrefix: string
   /** `_INBOX_<user>.<user>`: where only JetStream and this user may publish. */
   readonly ownInbox: string
+  /** The name of the operator. Undefined for a service. */
+  readonly operator?: string | undefined
   /** Whether the connection is up, as far as this end knows. */
   isConnected(): boolean
 }
@@ -62,13 +69,13 @@ export async function connectNats({
   access = { files: {} },
   name,
   logger,
+  asOperator = false,
   firstConnectMs,
 }: NatsOptions): Promise<Nats> {
   const { servers, password, tls, hosts, ...first } = parseNatsUrl(url)
   const user = access.user ?? first.user
   const owner = user.replace(/_b$/, '')
-  const inboxPrefix = owner === '' ? '_INBOX' : `_INBOX_${owner}`
-  const ownInbox = owner === '' ? inboxPrefix : `${inboxPrefix}.${owner}`
+  const { inboxPrefix, ownInbox } = asOperator ? inboxesOfOperator(owner) : inboxesOf(owner)
   const fail = sayOnce((text) => logger.error(text))
   const authenticator = loginFrom(access, user, fail)
   const options: ConnectionOptions = {
@@ -99,7 +106,16 @@ export async function connectNats({
   const isConnected = (): boolean => !lost && !connection.isClosed()
   const level = connected.read(() => [[{}, isConnected() ? 1 : 0]])
   void connection.closed().then(() => level[Symbol.dispose]())
-  return { connection, inboxPrefix, ownInbox, isConnected }
+  return { connection, inboxPrefix, ownInbox, operator: asOperator ? owner : undefined, isConnected }
+}
+
+function inboxesOf(owner: string): Pick<Nats, 'inboxPrefix' | 'ownInbox'> {
+  if (owner === '') return { inboxPrefix: '_INBOX', ownInbox: '_INBOX' }
+  return { inboxPrefix: `_INBOX_${owner}`, ownInbox: `_INBOX_${owner}.${owner}` }
+}
+
+function inboxesOfOperator(operator: string): Pick<Nats, 'inboxPrefix' | 'ownInbox'> {
+  return { inboxPrefix: '_INBOX_admin', ownInbox: `_INBOX_admin.admin.${operator}` }
 }
 
 /** @returns a sentence for the operator if TLS failed. */

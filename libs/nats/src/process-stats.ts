@@ -37,11 +37,9 @@ const LIST_PAUSE_MS = 300
  * Lists the processes of these services that answer now, in no particular order. Asks each service by its name
  * (`$SRV.STATS.<service>`), so that no service can answer in place of another (wire/inbox.ts).
  */
-export async function listProcesses(
-  { connection, inboxPrefix }: Nats,
-  services: readonly string[],
-): Promise<ListedProcess[]> {
-  const inbox = openInbox(inboxPrefix)
+export async function listProcesses(nats: Nats, services: readonly string[]): Promise<ListedProcess[]> {
+  const { connection } = nats
+  const inbox = openInbox(nats)
   const found: ListedProcess[] = []
   const { promise: over, resolve: end } = Promise.withResolvers<void>()
   let timer = setTimeout(end, LIST_MS)

@@ -125,7 +125,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   for (const endpoint of endpoints) {
     served.startAt0({ call: endpoint.name, outcome: FAULTS })
     service.addEndpoint(endpoint.subject.replaceAll('.', '-'), {
-      subject: endpoint.subject,
+      subject: isOperatorCall(endpoint) ? `${endpoint.subject}.*` : endpoint.subject,
       handler: (error, message) => answering.answerMessage(endpoint, error, message),
     })
   }
@@ -156,6 +156,14 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       answering[Symbol.dispose]()
     },
   }
+}
+
+/**
+ * Operators send to `<subject>.<operator>`. NATS lets each publish only under its own name (deploy/nats/users.conf), so the
+ * subject says who asks.
+ */
+function isOperatorCall({ subject }: Endpoint): boolean {
+  return subject.startsWith('admin.')
 }
 
 /** Answers the items of messages, and counts them. */
@@ -207,10 +215,13 @@ class Answering implements Disposable {
   async #answerItems(endpoint: Endpoint, message: ServiceMsg): Promise<void> {
     const respond = createResponder(this.#connection, message.reply ?? '')
     const lines = message.string().split('\n')
-    await Promise.all(lines.map(async (line, index) => respond(await this.#answerItem(endpoint, line, index))))
+    const operator = isOperatorCall(endpoint) ? message.subject.slice(endpoint.subject.length + 1) : undefined
+    await Promise.all(
+      lines.map(async (line, index) => respond(await this.#answerItem(endpoint, line, index, operator))),
+    )
   }
 
-  async #answerItem(endpoint: Endpoint, line: string, index: number): Promise<string> {
+  async #answerItem(endpoint: Endpoint, line: string, index: number, operator?: string): Promise<string> {
     const call = endpoint.name
     if (this.#inFlight >= this.#maxInFlight || this.#sendWindow.isFull || endpoint.queue?.isFull === true) {
       served.add({ call, outcome: 'unavailable' })
@@ -221,7 +232,8 @@ class Answering implements Disposable {
     let outcome = 'ok'
     let requestId: string | undefined
     try {
-      const { request, context } = decodeRequest(line)
+      const { request, context: sent } = decodeRequest(line)
+      const context = operator === undefined ? sent : { ...sent, operator }
       requestId = requestIdOf(context.traceparent)
       if (endpoint.queue === undefined) return await this.#answerInTime(endpoint, index, request, context)
       return await endpoint.queue.runInTurn({ key: call }, async () => {

@@ -4,7 +4,8 @@
  * Limit: one Postgres primary. All but creation and lists can be sharded by board. Pool size x processes must stay
  * below max_connections.
  */
-import { auditEndpoints } from '@svc/charging/audit.ts'
+import { auditEndpoint } from '@svc/audit/audit.ts'
+import { booksEndpoints } from '@svc/charging/books.ts'
 import { createCharging } from '@svc/charging/charging.ts'
 import { createOperations } from '@svc/charging/operations.ts'
 import { startOperationsPurge } from '@svc/charging/purge.ts'
@@ -50,7 +51,8 @@ export function startBoards(config: BoardsConfig): Promise<RunningService> {
           handle(calls.judgeAccess, (request) => judgeAccess(deps, request)),
           handle(calls.judgeBoards, (request) => judgeBoards(deps, request)),
           handle(calls.listSubscribers, (request) => listSubscribers(deps, request)),
-          ...auditEndpoints({ owner: 'boards', database }),
+          ...booksEndpoints({ owner: 'boards', database }),
+          auditEndpoint('boards', database),
         ],
         loops: [
           startResolver({ owner: 'boards', bus, logger, fences: operations }),

@@ -6,13 +6,14 @@
  * processes under max_connections.
  */
 
+import { auditEndpoint } from '@svc/audit/audit.ts'
 import * as adminCalls from '@svc/contracts/admin.ts'
 import * as calls from '@svc/contracts/budget.ts'
 import { handle } from '@svc/nats/serve.ts'
 import type { RunningService } from '@svc/service/run-service.ts'
 import { startService } from '@svc/service/start-service.ts'
 import type { BudgetConfig } from './config.ts'
-import { judgeCharges, listCharges, sumCharges, verifyAccounts } from './handlers/audit.ts'
+import { judgeCharges, listCharges, sumCharges, verifyAccounts } from './handlers/books.ts'
 import { getBudget } from './handlers/get-budget.ts'
 import { grantCredits } from './handlers/grant-credits.ts'
 import { listOverdue } from './handlers/list-overdue.ts'
@@ -36,11 +37,12 @@ export function startBudget(config: BudgetConfig): Promise<RunningService> {
           handle(calls.release, createRelease(deps)),
           handle(calls.listOverdue, (request) => listOverdue(deps, request)),
           handle(calls.getBudget, (request) => getBudget(deps, request)),
-          handle(calls.grantCredits, (request) => grantCredits(deps, request)),
+          handle(calls.grantCredits, (request, context) => grantCredits(deps, request, context)),
           handle(adminCalls.verifyAccounts, (request) => verifyAccounts(deps, request)),
           handle(adminCalls.sumCharges, (request) => sumCharges(deps, request)),
           handle(adminCalls.listCharges, (request) => listCharges(deps, request)),
           handle(adminCalls.judgeCharges, (request) => judgeCharges(deps, request)),
+          auditEndpoint('budget', database),
         ],
         loops: [startPurgeReservations(deps)],
       }

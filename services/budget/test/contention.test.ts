@@ -1,3 +1,4 @@
+import { askedBy } from '@svc/contracts/admin.ts'
 import * as calls from '@svc/contracts/budget.ts'
 import { isDefinite, ServiceError } from '@svc/contracts/errors.ts'
 import { type Bus, createBus } from '@svc/nats/bus.ts'
@@ -49,7 +50,10 @@ describe('two processes of the service', () => {
       const caller = stack.adopt(await connectNats({ url: server.urlFor('gateway'), name: 'test', logger }), drainNats)
       buses.push(stack.use(createBus(caller)))
     }
-    nats = stack.adopt(await connectNats({ url: server.urlFor('admin'), name: 'test', logger }), drainNats)
+    nats = stack.adopt(
+      await connectNats({ url: server.urlFor('admin'), name: 'test', logger, asOperator: true }),
+      drainNats,
+    )
     operator = stack.use(createBus(nats))
     sql = stack.use(openDatabase({ url: database.urlFor('budget'), application: 'test', logger })).sql
   })
@@ -98,7 +102,11 @@ describe('two processes of the service', () => {
   const count = (outcomes: string[], wanted: string): number => outcomes.filter((one) => one === wanted).length
   const budget = (agent: string) => callerAt(0).call(calls.getBudget, { agent_id: agent }, context())
   const grant = (agent: string, units: number) =>
-    operator.call(calls.grantCredits, { agent_id: agent, units, reference: agent }, context())
+    operator.call(
+      askedBy('admin', calls.grantCredits),
+      { agent_id: agent, units, reference: agent, reason: 'test' },
+      context(),
+    )
 
   test('spec 11.3, 11.7: of 50 concurrent operations, exactly as many succeed as free units are left', async () => {
     const agent = newAgent()

@@ -79,7 +79,11 @@ export async function startHarness() {
         settleSoon: (...operations: string[]) => settleSoon({ operations }),
         release: (operation: string, deadlineMs: number) => release({ operation, deadline_ms: deadlineMs }),
         grant: (agent: string, units: number, reference: string) =>
-          grantCredits(deps, { agent_id: agentId(agent), units, reference: `${world}-${reference}` }),
+          grantCredits(
+            deps,
+            { agent_id: agentId(agent), units, reference: `${world}-${reference}`, reason: `grant to ${agent}` },
+            { operator: 'ann' },
+          ),
         budget: (agent?: string) => getBudget(deps, { agent_id: agentId(agent) }),
         overdue: async (owner: ChargeOwner, limit = 100) => (await listOverdue(deps, { owner, limit })).reservations,
       }

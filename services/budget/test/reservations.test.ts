@@ -270,6 +270,14 @@ describe('spec 11.4: grants', () => {
     expect(await h.grant('agent', 5, 'r2')).toEqual({ granted: true, credit_balance: 10 })
     expect(await h.budget()).toMatchObject({ credit_balance: 10 })
     expect(await h.budget('other')).toMatchObject({ credit_balance: 0 })
+    const audit = await harness.database.run(
+      (sql) =>
+        sql`select a.operator, a.reference, a.result from budget.audit a where a.target = ${h.agentId()} order by a.id`,
+    )
+    expect(audit.map((row) => ({ ...row, reference: row.reference.slice(-2) }))).toEqual([
+      { operator: 'ann', reference: 'r1', result: { units: 5, credit_balance: 5 } },
+      { operator: 'ann', reference: 'r2', result: { units: 5, credit_balance: 10 } },
+    ])
   })
 
   test('20 concurrent grants with one reference grant once', async () => {

@@ -6,7 +6,8 @@
  * x processes must stay below max_connections.
  */
 import { createSecretKey, type KeyObject } from 'node:crypto'
-import { auditEndpoints } from '@svc/charging/audit.ts'
+import { auditEndpoint } from '@svc/audit/audit.ts'
+import { booksEndpoints } from '@svc/charging/books.ts'
 import { createCharging } from '@svc/charging/charging.ts'
 import { createOperations } from '@svc/charging/operations.ts'
 import { startOperationsPurge } from '@svc/charging/purge.ts'
@@ -74,7 +75,8 @@ export function startIdentity(config: IdentityConfig): Promise<RunningService> {
           handle(calls.getIdentity, (request) => getIdentity(deps, request)),
           handle(calls.updateSettings, (request, context) => updateSettings(deps, request, context)),
           handle(calls.revokeAgent, (request, context) => revokeAgent(deps, request, context)),
-          ...auditEndpoints({ owner: 'identity', database }),
+          ...booksEndpoints({ owner: 'identity', database }),
+          auditEndpoint('identity', database),
         ],
         loops: [
           startPushMailboxes({ database, bus, logger }),

@@ -1,4 +1,5 @@
-import { auditEndpoints } from '@svc/charging/audit.ts'
+import { auditEndpoint } from '@svc/audit/audit.ts'
+import { booksEndpoints } from '@svc/charging/books.ts'
 import * as calls from '@svc/contracts/admin.ts'
 import { type Endpoint, handle } from '@svc/nats/serve.ts'
 import type { WebhookDeps } from './deps.ts'
@@ -8,7 +9,8 @@ import { inspectJobs, retryJobs } from './handlers/inspect-jobs.ts'
 export function adminEndpoints(deps: Pick<WebhookDeps, 'database'> & { wake: () => void }): Endpoint[] {
   return [
     handle(calls.inspectJobs, (request) => inspectJobs(deps, request)),
-    handle(calls.retryJobs, (request) => retryJobs(deps, request)),
-    ...auditEndpoints({ owner: 'webhook', database: deps.database }),
+    handle(calls.retryJobs, (request, context) => retryJobs(deps, request, context)),
+    ...booksEndpoints({ owner: 'webhook', database: deps.database }),
+    auditEndpoint('webhook', deps.database),
   ]
 }

@@ -1,5 +1,6 @@
 /** The operator's commands on a running system. */
 import { PassThrough } from 'node:stream'
+import { AUDITED } from '@svc/contracts/admin.ts'
 import { DEFAULTS } from '@svc/contracts/limits.ts'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -16,6 +17,7 @@ import { untilResolved } from '../../support/system/books.ts'
 import { type Harness, startHarness } from '../../support/system/harness.ts'
 
 const ATTEMPTS = 5
+const WHY = ['--reason', 'a test']
 const SECRET = '0123456789abcdef0123456789abcdef'
 
 let h: Harness
@@ -151,13 +153,27 @@ describe('svc admin grant', () => {
   test('spec 11.4: a dry run reports the change and does nothing; a repeated grant changes nothing', async () => {
     const [anna] = await h.agents(1)
     const grant = (...rest: string[]) => documentOf('grant', anna.id, '7', 'dry', ...rest)
+    const why = ['--reason', 'paid by card']
     const before = [await contentsOf('budget.accounts'), await contentsOf('budget.grants')]
     expect(await grant('--dry-run')).toEqual({ granted: true, credit_balance: 7, dry_run: true })
     expect([await contentsOf('budget.accounts'), await contentsOf('budget.grants')]).toEqual(before)
-    expect(await grant()).toEqual({ granted: true, credit_balance: 7 })
-    expect(await grant()).toEqual({ granted: false, credit_balance: 7 })
+    expect(await operate('grant', anna.id, '7', 'dry')).toMatchObject({ exitCode: 2 })
+    expect(await grant(...why)).toEqual({ granted: true, credit_balance: 7 })
+    expect(await grant(...why)).toEqual({ granted: false, credit_balance: 7 })
     expect(await grant('--dry-run')).toEqual({ granted: false, credit_balance: 7, dry_run: true })
     expect(await operate('grant', anna.id, '8', 'dry', '--dry-run')).toMatchObject({ exitCode: 1 })
+
+    // One change, one row of the audit; and no login of a service can change it.
+    const rows = async () => (await operate('audit', '--target', anna.id, '--output', 'ndjson')).documents()
+    const row = { service: 'budget', operator: 'admin', action: 'grant', target: anna.id, reference: 'dry' }
+    expect(await rows()).toMatchObject([{ ...row, reason: 'paid by card', result: { units: 7, credit_balance: 7 } }])
+    expect((await operate('audit', '--target', anna.id)).stdout).toMatch(/ admin +budget +\d+ +grant .* paid by card$/m)
+    for (const service of AUDITED) {
+      const own = postgres(h.system.database.urlFor(service), { max: 1, onnotice: () => {} })
+      for (const change of ['update % set reason = reason', 'delete from %', 'truncate %'])
+        await expect(own.unsafe(change.replace('%', `${service}.audit`))).rejects.toThrow('permission denied')
+      await own.end()
+    }
   })
 })
 
@@ -183,12 +199,15 @@ describe('svc admin jobs', () => {
 
     expect(await operate('jobs', 'retry')).toMatchObject({ exitCode: 2 })
     const before = [await contentsOf('webhook.jobs'), await contentsOf('webhook.endpoints')]
-    const retry = (...rest: string[]) => documentOf('jobs', 'retry', '--agent', ben.id, ...rest)
+    const retry = (...rest: string[]) => documentOf('jobs', 'retry', '--agent', ben.id, ...WHY, ...rest)
     expect(await retry('--dry-run')).toEqual({ jobs: 1, dry_run: true })
     expect([await contentsOf('webhook.jobs'), await contentsOf('webhook.endpoints')]).toEqual(before)
 
     receiver.answer('/broken', 204)
-    expect(await documentOf('jobs', 'retry', '--message', 'another-message')).toEqual({ jobs: 0, dry_run: false })
+    expect(await documentOf('jobs', 'retry', '--message', 'another-message', ...WHY)).toEqual({
+      jobs: 0,
+      dry_run: false,
+    })
     expect(await retry()).toEqual({ jobs: 1, dry_run: false })
     await eventually(() => receiver.at('/broken').length === ATTEMPTS + 1)
     // the same delivery id, with the same bytes
@@ -200,7 +219,7 @@ describe('svc admin jobs', () => {
       expect((await got(ben.get('/v2/webhook'))).body).toMatchObject({ pending: 0, failed: 0 })
     })
     expect(await retry()).toEqual({ jobs: 0, dry_run: false })
-    expect(await documentOf('jobs', 'retry', '--all')).toEqual({ jobs: 0, dry_run: false })
+    expect(await documentOf('jobs', 'retry', '--all', ...WHY)).toEqual({ jobs: 0, dry_run: false })
   })
 
   test('a job of a webhook that has changed since, or of an expired message, stays failed', async () => {
@@ -213,10 +232,10 @@ describe('svc admin jobs', () => {
     await eventually(async () => expect(await retryable()).toBe(1))
     await admin`update webhook.jobs set expires_at = 1 where agent_id = ${ben.id}`
     expect(await retryable()).toBe(0)
-    expect(await documentOf('jobs', 'retry', '--agent', ben.id)).toEqual({ jobs: 0, dry_run: false })
+    expect(await documentOf('jobs', 'retry', '--agent', ben.id, ...WHY)).toEqual({ jobs: 0, dry_run: false })
     await admin`update webhook.jobs set expires_at = 99999999999 where agent_id = ${ben.id}`
     await setWebhook(ben, '/elsewhere')
-    expect(await documentOf('jobs', 'retry', '--agent', ben.id)).toEqual({ jobs: 0, dry_run: false })
+    expect(await documentOf('jobs', 'retry', '--agent', ben.id, ...WHY)).toEqual({ jobs: 0, dry_run: false })
   })
 })
 
@@ -233,13 +252,13 @@ describe('svc admin purge', () => {
     expect(Number(would.partitions)).toBeLessThanOrEqual(1)
     // a partition that is being read is left for the next pass
     await eventually(async () => {
-      expect(Number((await documentOf('purge')).partitions)).toBeLessThanOrEqual(1)
+      expect(Number((await documentOf('purge', ...WHY)).partitions)).toBeLessThanOrEqual(1)
       expect(await admin`select from messaging.messages where sender = ${anna.id}`).toHaveLength(0)
     })
     const taken = await admin`select from unnest(${ids}::text[]) u (id) where messaging.place_of(u.id) is not null`
     expect(taken).toHaveLength(messages)
-    expect(await documentOf('purge')).toMatchObject({ partitions: 0, more: false, dry_run: false })
-    expect((await operate('purge')).stdout).toMatch(/^removed:\npartitions +0\n/)
+    expect(await documentOf('purge', ...WHY)).toMatchObject({ partitions: 0, more: false, dry_run: false })
+    expect((await operate('purge', ...WHY)).stdout).toMatch(/^removed:\npartitions +0\n/)
   })
 })
 
@@ -268,7 +287,7 @@ describe('svc admin verify', () => {
     await got(anna.send(ben, 'x'.repeat(3_000)))
     await got(ben.call('POST', '/v2/messages', { body: await ben.sealed(anna, 'sealed') }))
     await got(anna.send(anna, 'to oneself'))
-    await documentOf('grant', anna.id, '5', `verify ${anna.id}`)
+    await documentOf('grant', anna.id, '5', `verify ${anna.id}`, ...WHY)
     const board = await newBoard(anna)
     await subscribe(ben, board)
     const { body: post } = await got(anna.send(`board:${board}`, 'y'.repeat(2_000)))

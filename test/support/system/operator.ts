@@ -1,3 +1,4 @@
+import { askedBy } from '@svc/contracts/admin.ts'
 import { grantCredits } from '@svc/contracts/budget.ts'
 import { type Bus, createBus } from '@svc/nats/bus.ts'
 import { connectNats, drainNats } from '@svc/nats/connect.ts'
@@ -15,12 +16,13 @@ const CALL_TIMEOUT_MS = 30_000
 
 export async function startOperator(system: { readonly nats: Pick<TestSystem['nats'], 'urlFor'> }): Promise<Operator> {
   const logger = createLogger('test', 'silent')
-  const nats = await connectNats({ url: system.nats.urlFor('admin'), name: 'test-operator', logger })
+  const nats = await connectNats({ url: system.nats.urlFor('admin'), name: 'test-operator', logger, asOperator: true })
   const bus: Bus & Disposable = createBus(nats)
   return {
     grant(agentId, units, reference) {
       const context = { traceparent: newTraceparent(), deadlineMs: Date.now() + CALL_TIMEOUT_MS }
-      return bus.call(grantCredits, { agent_id: agentId, units, reference }, context)
+      const grant = { agent_id: agentId, units, reference, reason: 'a test needs credits' }
+      return bus.call(askedBy('admin', grantCredits), grant, context)
     },
     async [Symbol.asyncDispose]() {
       bus[Symbol.dispose]()

@@ -61,7 +61,7 @@ const SYSTEM: Record<string, string> = {
       '}',
     ]),
     'MAY_ADMIN: {',
-    '  publish: ["admin.*.purge"]',
+    '  publish: ["admin.*.*.admin"]',
     '}',
   ].join('\n'),
   ...Object.fromEntries(
@@ -97,7 +97,7 @@ test('permissions are read by user, without those in comments', () => {
     publish: ['svc.boards.>', '_INBOX_admin.gateway.>'],
     subscribe: ['_INBOX_gateway.>'],
   })
-  expect(rights.get('admin')).toEqual({ publish: ['admin.*.purge'], subscribe: [] })
+  expect(rights.get('admin')).toEqual({ publish: ['admin.*.*.admin'], subscribe: [] })
 })
 
 test.each([

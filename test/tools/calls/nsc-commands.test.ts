@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { nscCommands, readPermissions } from './nsc-commands.ts'
+import { nscCommands, operatorLines, readPermissions } from './nsc-commands.ts'
 
 const TABLE = `
 MAY_GATEWAY: {
@@ -29,3 +29,20 @@ test('no subject of the real table needs its own quotes', () => {
   for (const { pub, sub } of readPermissions().values())
     for (const subject of [...pub.allow, ...sub.allow]) expect(subject).toMatch(/^[\w$.>*-]+$/)
 })
+
+test('a new operator gets the permissions of admin, under its own name', () => {
+  const text = operatorLines('ann').join('\n')
+  expect(text).toContain(
+    '{ user: ann, password: "<output of nats server passwd>", permissions: { publish: ["admin.*.*.ann"',
+  )
+  expect(text).toContain('subscribe: ["_INBOX_admin.*.ann.>"]')
+  expect(text).toContain("--name ann --allow-pub 'admin.*.*.ann,")
+  expect(text).not.toMatch(/\.admin\b/)
+})
+
+test.each(['gateway', 'admin', 'ann.admin', 'ann_b', '*', '>', '', 'a b'])(
+  '%j cannot be the name of an operator',
+  (name) => {
+    expect(() => operatorLines(name)).toThrow("cannot be an operator's name")
+  },
+)

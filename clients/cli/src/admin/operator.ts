@@ -1,6 +1,7 @@
 import { ConfigError } from '@svc/config/env-reader.ts'
 import type { NatsConfig } from '@svc/config/nats-access.ts'
 import { parseNatsUrl } from '@svc/config/nats-url.ts'
+import { askedBy } from '@svc/contracts/admin.ts'
 import type { Call } from '@svc/contracts/define.ts'
 import { ERRORS, ServiceError } from '@svc/contracts/errors.ts'
 import { createBus } from '@svc/nats/bus.ts'
@@ -12,7 +13,7 @@ import { TlsError } from '@svc/tls/failure.ts'
 import { UsageError } from '../io.ts'
 import { OperatorNetworkError } from './operator-network-error.ts'
 
-/** A connection as the operator. The NATS user `admin` may make the calls in libs/contracts/src/admin.ts, and few others. */
+/** A connection as one operator, whose login may make the calls in libs/contracts/src/admin.ts under its own name, and few others. */
 export interface Operator {
   readonly nats: Nats
   /**
@@ -31,14 +32,25 @@ const ASK_MS = 5_000
 export async function withOperator<T>(config: NatsConfig, work: (operator: Operator) => Promise<T>): Promise<T> {
   const nats = await connect(config)
   const bus = createBus(nats)
+  const { operator = '' } = nats
+  let denied = ''
+  const hearDenials = async (): Promise<void> => {
+    for await (const { permissionContext } of nats.connection.status()) {
+      if (permissionContext !== undefined) denied = `${permissionContext.operation} ${permissionContext.subject}`
+    }
+  }
+  void hearDenials()
   try {
     return await work({
       nats,
       async ask(call, request, limitMs = ASK_MS) {
         try {
-          return await bus.call(call, request, { traceparent: newTraceparent(), deadlineMs: Date.now() + limitMs })
+          return await bus.call(askedBy(operator, call), request, {
+            traceparent: newTraceparent(),
+            deadlineMs: Date.now() + limitMs,
+          })
         } catch (error) {
-          throw explain(error, call.subject)
+          throw explain(error, call.subject, { operator, denied })
         }
       },
     })
@@ -48,10 +60,18 @@ export async function withOperator<T>(config: NatsConfig, work: (operator: Opera
   }
 }
 
-function explain(error: unknown, subject: string): unknown {
+/** @param denied what NATS has forbidden, in its words. */
+function explain(error: unknown, subject: string, { operator, denied }: { operator: string; denied: string }): unknown {
   if (!(error instanceof ServiceError)) return error
   const { code, message } = error
   const [, service = subject] = subject.split('.')
+  if (code === 'unavailable' && denied !== '') {
+    const name = operator === '' ? 'without a name' : `as ${operator}`
+    return new OperatorNetworkError(
+      `NATS does not let this login act ${name} (${denied}): compare the operators in deploy/nats/users.conf, and SVC_NATS_USER`,
+      { cause: error },
+    )
+  }
   if (code === 'unavailable') {
     return new OperatorNetworkError(`the ${service} service did not answer in time; you may repeat the command`, {
       cause: error,
@@ -64,7 +84,7 @@ async function connect({ natsUrl: url, natsAccess: access }: NatsConfig): Promis
   const logger = createLogger('svc', 'silent')
   const servers = serversOf(url)
   try {
-    return await connectNats({ url, access, name: 'svc admin', logger, firstConnectMs: CONNECT_MS })
+    return await connectNats({ url, access, name: 'svc admin', logger, asOperator: true, firstConnectMs: CONNECT_MS })
   } catch (cause) {
     if (cause instanceof ConfigError) throw new UsageError(cause.message, { cause })
     if (cause instanceof TlsError) throw new OperatorNetworkError(cause.message, { cause })

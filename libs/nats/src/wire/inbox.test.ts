@@ -5,7 +5,7 @@ const PROCESS = '0123456789ABCDEFGHIJKL'
 
 describe('a reply subject', () => {
   test('names its callee, and has a token of 122 random bits that no earlier one reveals', () => {
-    const inbox = openInbox('_INBOX_gateway')
+    const inbox = openInbox({ inboxPrefix: '_INBOX_gateway' })
     const subjects = Array.from({ length: 1_000 }, () => inbox.replyFrom('identity'))
     for (const subject of subjects)
       expect(subject).toMatch(
@@ -17,8 +17,8 @@ describe('a reply subject', () => {
   test.each([
     '_INBOX_gateway.budget.P.T',
     '_INBOX_admin.budget.one-token',
-    openInbox('_INBOX_webhook').replyFrom('budget'),
-    openInbox('_INBOX').replyFrom('budget'),
+    openInbox({ inboxPrefix: '_INBOX_webhook' }).replyFrom('budget'),
+    openInbox({ inboxPrefix: '_INBOX' }).replyFrom('budget'),
   ])('budget answers on %s', (subject) => {
     expect(isReplyTo('budget')(subject)).toBe(true)
   })

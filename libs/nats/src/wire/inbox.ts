@@ -2,9 +2,12 @@
  * Subjects of answers: `_INBOX_<caller>.<callee>.<process>.<token>`. A caller's user receives all of its inboxes. A callee's
  * user may publish only to those with its own name (deploy/nats/users.conf), so no service can answer in place of another. The
  * token is random, so whoever may publish there nevertheless still has to have seen the call.
+ *
+ * Operators share the caller `admin`, and each receives only `_INBOX_admin.<callee>.<operator>.>`.
  */
 import { randomUUID } from 'node:crypto'
 import { nuid } from 'nats'
+import type { Nats } from '../connect.ts'
 
 /** The inboxes of one listener. */
 interface Inbox {
@@ -14,9 +17,8 @@ interface Inbox {
   replyFrom(callee: string): string
 }
 
-/** @param prefix `_INBOX_<caller>`. */
-export function openInbox(prefix: string): Inbox {
-  const process = nuid.next()
+export function openInbox({ inboxPrefix: prefix, operator }: Pick<Nats, 'inboxPrefix' | 'operator'>): Inbox {
+  const process = operator === undefined ? nuid.next() : `${operator}.${nuid.next()}`
   return {
     pattern: `${prefix}.*.${process}.*`,
     replyFrom: (callee) => `${prefix}.${callee}.${process}.${randomUUID()}`,

@@ -1,4 +1,4 @@
-import type { Sql } from '@svc/postgres/database.ts'
+import type { Sql, Tx } from '@svc/postgres/database.ts'
 
 interface Grant {
   agentId: string
@@ -12,7 +12,7 @@ interface Granted {
   creditBalance: number
 }
 
-export async function grantCredits(sql: Sql, { agentId, units, reference }: Grant): Promise<Granted> {
+export async function grantCredits(sql: Sql | Tx, { agentId, units, reference }: Grant): Promise<Granted> {
   const [row] = await sql<Granted[]>`
     select g.outcome, g.credit_balance as "creditBalance" from budget.grant_credits(${agentId}, ${units}, ${reference}) g`
   if (row === undefined) throw new Error('grant_credits returned no row')

@@ -1,4 +1,4 @@
-import type { Database } from '@svc/postgres/database.ts'
+import type { Database, Sql, Tx } from '@svc/postgres/database.ts'
 import { isLockTimeout } from '@svc/postgres/errors.ts'
 import { type Loop, startLoop } from '@svc/service/loop.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
@@ -22,6 +22,7 @@ const LOCK_WAIT_MS = 200
  */
 export function startPurgeLoop(database: Database, logger: Logger, retentionSeconds: number): Loop {
   let emptyAtMs = 0
+  const run = inDatabase(database)
   return startLoop({
     name: 'purge',
     logger,
@@ -30,36 +31,50 @@ export function startPurgeLoop(database: Database, logger: Logger, retentionSeco
       const nowMs = performance.now()
       if (nowMs >= emptyAtMs) {
         emptyAtMs = nowMs + retentionSeconds // in milliseconds, a thousandth of it
-        await emptySlots(database, retentionSeconds)
+        await emptySlots(run, retentionSeconds)
       }
-      return (await purgeRows(database)).more
+      return (await purgeRows(run)).more
     },
   })
 }
 
+/** Runs one removal, which tells how much it removed. */
+export type RunRemoval = <T extends number | boolean>(
+  kind: 'partitions' | 'requests' | 'fences',
+  remove: (sql: Sql | Tx) => Promise<T>,
+) => Promise<T>
+
 /** Purges one batch of each kind, and every partition that can be emptied. @returns how much of each kind was removed. */
-export async function purgeBatch(database: Database, retentionSeconds: number): Promise<Purged> {
-  const partitions = await emptySlots(database, retentionSeconds)
-  return { partitions, ...(await purgeRows(database)) }
+export async function purgeBatch(
+  database: Database,
+  retentionSeconds: number,
+  run: RunRemoval = inDatabase(database),
+): Promise<Purged> {
+  const partitions = await emptySlots(run, retentionSeconds)
+  return { partitions, ...(await purgeRows(run)) }
 }
 
-async function purgeRows(database: Database): Promise<Omit<Purged, 'partitions'>> {
-  const requests = await database.run((sql) => purgePending(sql, BATCH_ROWS))
-  const fences = await database.run((sql) => purgeMessageFences(sql, BATCH_ROWS))
+function inDatabase(database: Database): RunRemoval {
+  return (_kind, remove) => database.run(remove)
+}
+
+async function purgeRows(run: RunRemoval): Promise<Omit<Purged, 'partitions'>> {
+  const requests = await run('requests', (sql) => purgePending(sql, BATCH_ROWS))
+  const fences = await run('fences', (sql) => purgeMessageFences(sql, BATCH_ROWS))
   return { requests, fences, more: Math.max(requests, fences) === BATCH_ROWS }
 }
 
 /** @returns how many partitions were emptied. */
-async function emptySlots(database: Database, retentionSeconds: number): Promise<number> {
+async function emptySlots(run: RunRemoval, retentionSeconds: number): Promise<number> {
   let partitions = 0
-  for (const slot of SLOTS) if (await emptySlot(database, slot, retentionSeconds)) partitions += 1
+  for (const slot of SLOTS) if (await emptySlot(run, slot, retentionSeconds)) partitions += 1
   return partitions
 }
 
 /** @returns whether anything was removed. A slot that is in use at the moment is left for the next pass. */
-async function emptySlot(database: Database, slot: number, retentionSeconds: number): Promise<boolean> {
+async function emptySlot(run: RunRemoval, slot: number, retentionSeconds: number): Promise<boolean> {
   try {
-    return await database.run((sql) => truncateSlot(sql, { slot, retentionSeconds, waitMs: LOCK_WAIT_MS }))
+    return await run('partitions', (sql) => truncateSlot(sql, { slot, retentionSeconds, waitMs: LOCK_WAIT_MS }))
   } catch (error) {
     if (isLockTimeout(error)) return false
     throw error

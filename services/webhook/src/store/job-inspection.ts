@@ -45,7 +45,7 @@ interface Retry {
 }
 
 /** Makes failed jobs due again. @returns how many, or how many it would make due. */
-export async function retryFailed(sql: Sql, { agentId, messageId, limit, dryRun }: Retry): Promise<number> {
+export async function retryFailed(sql: Sql | Tx, { agentId, messageId, limit, dryRun }: Retry): Promise<number> {
   const [row] = await sql<{ jobs: number }[]>`
     select webhook.retry_failed(${agentId}, ${messageId}, ${limit}, ${dryRun}) as jobs`
   return row?.jobs ?? 0

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { ExitCode } from '../../exit-codes.ts'
 import type { Io } from '../../io.ts'
+import { addAudit } from './audit.ts'
 import { addGrant } from './grant.ts'
 import { addJobs } from './jobs.ts'
 import { addPurge } from './purge.ts'
@@ -11,18 +12,19 @@ import { addVerify } from './verify.ts'
 export function addAdmin(program: Command, io: Io, setExitCode: (code: ExitCode) => void): void {
   const group = program
     .command('admin')
-    .description('for the operator, over NATS: status, credits, webhook jobs, purge, books')
+    .description('for the operator, over NATS: status, credits, webhook jobs, purge, books, audit')
     .option('--nats-url <url>', 'nats://user:password@host:port')
     .addHelpText(
       'after',
       `
 NATS is found by --nats-url, by SVC_NATS_URL, or by the data folder (SVC_DATA_DIR, .data) of a local stack that runs.
 The other SVC_NATS_… variables of the services work here as well: certificates, and logins in files.
+The user of the login is your name as an operator. Every change is recorded with it (svc admin audit), and needs a --reason.
 You may repeat each command: work that was done is not done again. Commands that change something have --dry-run.
 
 Examples:
   svc admin status --watch
-  svc admin grant <agent_id> 500 invoice-2026-17
+  svc admin grant <agent_id> 500 invoice-2026-17 --reason 'paid'
   svc admin verify`,
     )
   const admin = { group, io, setExitCode }
@@ -32,4 +34,5 @@ Examples:
   addPurge(admin)
   addVerify(admin)
   addRaiseHeads(admin)
+  addAudit(admin)
 }

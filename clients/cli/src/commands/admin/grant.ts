@@ -1,7 +1,7 @@
 import { isAgentId } from '@svc/svc1/agent-id.ts'
 import type { Command } from 'commander'
 import { UsageError } from '../../io.ts'
-import { type AdminGroup, DRY_RUN, operate } from './group.ts'
+import { type AdminGroup, type ChangeOptions, changeOf, DRY_RUN, operate, REASON } from './group.ts'
 
 const MAX_UNITS = 1_000_000_000
 const MAX_REFERENCE_LENGTH = 200
@@ -12,6 +12,7 @@ export function addGrant({ group, io }: AdminGroup): void {
     .argument('<agent_id>', 'the agent that gets the credits')
     .argument('<units>', 'number of credits, 1 to 1,000,000,000')
     .argument('<reference>', 'what the credits are for, e.g. an invoice number; each reference is granted once')
+    .option(...REASON)
     .option(...DRY_RUN)
     .description('grant credits; repeating a grant changes nothing')
     .addHelpText(
@@ -20,21 +21,16 @@ export function addGrant({ group, io }: AdminGroup): void {
 A reference that was granted to another agent, or with another amount, is refused (id_conflict).
 
 Examples:
-  svc admin grant "$(svc lookup alice --quiet)" 500 invoice-2026-17
+  svc admin grant "$(svc lookup alice --quiet)" 500 invoice-2026-17 --reason 'paid'
   svc admin grant <agent_id> 500 invoice-2026-17 --dry-run`,
     )
     .action(
-      async (
-        agentId: string,
-        units: string,
-        reference: string,
-        ...[options, command]: [{ dryRun?: boolean }, Command]
-      ) => {
-        const grant = parseGrant(agentId, units, reference)
+      async (agentId: string, units: string, reference: string, ...[options, command]: [ChangeOptions, Command]) => {
+        const grant = { ...parseGrant(agentId, units, reference), ...changeOf(options) }
         await operate(io, command, async ({ ask }, { out }) => {
           const { grantCredits } = await import('@svc/contracts/budget.ts')
-          const dryRun = options.dryRun === true
-          const result = await ask(grantCredits, { ...grant, dry_run: dryRun })
+          const dryRun = grant.dry_run
+          const result = await ask(grantCredits, grant)
           const done = `${dryRun ? 'would grant' : 'granted'} ${grant.units} credits to ${agentId}`
           const said = result.granted ? done : `${reference} was granted before, nothing changed`
           const shown = dryRun ? { ...result, dry_run: true } : result

@@ -29,6 +29,27 @@ export async function operate<T>(
 }
 
 export const DRY_RUN = ['--dry-run', 'show what would be done, and change nothing'] as const
+export const REASON = ['--reason <text>', 'why; the audit keeps it with your name', reasonText] as const
+
+export interface ChangeOptions {
+  readonly dryRun?: boolean
+  readonly reason?: string
+}
+
+/** The members of a request that changes something. @throws UsageError if the reason is missing. */
+export function changeOf({ dryRun = false, reason }: ChangeOptions): { dry_run: boolean; reason?: string } {
+  if (dryRun) return { dry_run: true }
+  if (reason === undefined) throw new UsageError('--reason is missing: say why, for the audit')
+  return { dry_run: false, reason }
+}
+
+const MAX_REASON_LENGTH = 500
+
+function reasonText(text: string): string {
+  const isText = text.trim().length > 0 && text.length <= MAX_REASON_LENGTH && !/\p{Cc}/u.test(text)
+  if (isText) return text
+  throw new InvalidArgumentError(`It must be one line of 1 to ${MAX_REASON_LENGTH} characters.`)
+}
 
 /** Parses an agent id. */
 export function agentId(text: string): string {

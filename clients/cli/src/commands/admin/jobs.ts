@@ -5,13 +5,12 @@ import { nameOrId } from '../../arguments.ts'
 import { UsageError } from '../../io.ts'
 import { time } from '../../output/format.ts'
 import { table } from '../../output/output.ts'
-import { type AdminGroup, agentId, DRY_RUN, operate } from './group.ts'
+import { type AdminGroup, agentId, type ChangeOptions, changeOf, DRY_RUN, operate, REASON } from './group.ts'
 
-interface RetryOptions {
+interface RetryOptions extends ChangeOptions {
   readonly agent?: string | undefined
   readonly message?: string | undefined
   readonly all?: boolean
-  readonly dryRun?: boolean
 }
 
 const WEBHOOKS_PER_PAGE = 500
@@ -43,6 +42,7 @@ export function addJobs({ group, io }: AdminGroup): void {
     .option('--agent <agent_id>', 'retry jobs of this agent', agentId)
     .option('--message <id>', 'retry jobs of this message', nameOrId)
     .option('--all', 'retry all failed jobs')
+    .option(...REASON)
     .option(...DRY_RUN)
     .description('retry failed jobs, with a full set of attempts; safe to repeat')
     .addHelpText(
@@ -53,15 +53,17 @@ delivery id, so a receiver recognizes a duplicate.
 
 Examples:
   svc admin jobs retry --agent <agent_id> --dry-run
-  svc admin jobs retry --agent <agent_id>
-  svc admin jobs retry --all`,
+  svc admin jobs retry --agent <agent_id> --reason 'the receiver is back'
+  svc admin jobs retry --all --reason 'the network was down'`,
     )
-    .action(async ({ agent, message, all, dryRun = false }: RetryOptions, command: Command) => {
+    .action(async ({ agent, message, all, ...options }: RetryOptions, command: Command) => {
       if (agent === undefined && message === undefined && all !== true) {
         throw new UsageError('no jobs named: use --agent, --message or --all')
       }
+      const change = changeOf(options)
+      const dryRun = change.dry_run
       await operate(io, command, async ({ ask }, { out, signal }) => {
-        const jobs = await retry(ask, { agent, message, dryRun }, signal)
+        const jobs = await retry(ask, { agent, message }, change, signal)
         const count = `${jobs}${dryRun && jobs === DRY_LIMIT ? ' or more' : ''} ${jobs === 1 ? 'job' : 'jobs'}`
         out.print({ jobs, dry_run: dryRun }, [dryRun ? `would retry ${count}` : `${count} will be retried`])
       })
@@ -91,17 +93,18 @@ async function findWebhooks(
 /** @returns how many jobs are due again. For a dry run, how many would be. */
 async function retry(
   ask: Operator['ask'],
-  { agent, message, dryRun }: RetryOptions,
+  { agent, message }: Pick<RetryOptions, 'agent' | 'message'>,
+  change: ReturnType<typeof changeOf>,
   signal: AbortSignal,
 ): Promise<number> {
   const { retryJobs } = await import('@svc/contracts/admin.ts')
   const request = { agent_id: agent ?? null, message_id: message ?? null }
   signal.throwIfAborted()
-  if (dryRun === true) return (await ask(retryJobs, { ...request, limit: DRY_LIMIT, dry_run: true })).jobs
+  if (change.dry_run) return (await ask(retryJobs, { ...request, ...change, limit: DRY_LIMIT })).jobs
   let jobs = 0
   for (let more = true; more; ) {
     signal.throwIfAborted()
-    const page = await ask(retryJobs, { ...request, limit: JOBS_PER_CALL, dry_run: false })
+    const page = await ask(retryJobs, { ...request, ...change, limit: JOBS_PER_CALL })
     jobs += page.jobs
     more = page.more
   }

@@ -2,26 +2,28 @@ import type { purgeExpired as purgeCall } from '@svc/contracts/admin.ts'
 import type { ReplyOf } from '@svc/contracts/define.ts'
 import type { Command } from 'commander'
 import { columns } from '../../output/output.ts'
-import { type AdminGroup, DRY_RUN, operate } from './group.ts'
+import { type AdminGroup, type ChangeOptions, changeOf, DRY_RUN, operate, REASON } from './group.ts'
 
 type Purged = ReplyOf<typeof purgeCall>
 
 export function addPurge({ group, io }: AdminGroup): void {
   group
     .command('purge')
+    .option(...REASON)
     .option(...DRY_RUN)
     .description(
       'remove expired data now; clients no longer see it, and the service itself removes it soon after the end of its partition',
     )
-    .addHelpText('after', '\nExamples:\n  svc admin purge --dry-run\n  svc admin purge')
-    .action(async (options: { dryRun?: boolean }, command: Command) => {
-      const dryRun = options.dryRun === true
+    .addHelpText('after', '\nExamples:\n  svc admin purge --dry-run\n  svc admin purge --reason "the disk fills"')
+    .action(async (options: ChangeOptions, command: Command) => {
+      const change = changeOf(options)
+      const dryRun = change.dry_run
       await operate(io, command, async ({ ask }, { out, signal }) => {
         const { purgeExpired } = await import('@svc/contracts/admin.ts')
         const total: Purged = { partitions: 0, requests: 0, fences: 0, more: true }
         while (total.more) {
           signal.throwIfAborted()
-          const batch = await ask(purgeExpired, { dry_run: dryRun })
+          const batch = await ask(purgeExpired, change)
           for (const kind of KINDS) total[kind] += batch[kind]
           total.more = batch.more
           if (dryRun) break

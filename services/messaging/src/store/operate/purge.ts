@@ -1,4 +1,4 @@
-import type { Sql } from '@svc/postgres/database.ts'
+import type { Sql, Tx } from '@svc/postgres/database.ts'
 import { nowSeconds } from '../clock.ts'
 
 /** Partitions that hold what expires, by number (messaging.slot_of). */
@@ -9,7 +9,7 @@ export const SLOTS = [0, 1, 2, 3, 4, 5, 6, 7] as const
  * @param waitMs the longest wait for each lock. Senders wait behind it. @throws a lock timeout; nothing has changed then.
  */
 export async function truncateSlot(
-  sql: Sql,
+  sql: Sql | Tx,
   { slot, retentionSeconds, waitMs }: { slot: number; retentionSeconds: number; waitMs: number },
 ): Promise<boolean> {
   const [row] = await sql<{ emptied: boolean }[]>`
@@ -18,7 +18,7 @@ export async function truncateSlot(
 }
 
 /** Removes at most `limit` requests that expired unanswered. @returns how many. */
-export async function purgePending(sql: Sql, limit: number): Promise<number> {
+export async function purgePending(sql: Sql | Tx, limit: number): Promise<number> {
   const removed = await sql`
     with expired as materialized (
       select p.recipient, p.sender from messaging.pending p

@@ -1,6 +1,6 @@
 import type { Fences, Reservation } from '@svc/charging/fences.ts'
 import { parseMessageOperation } from '@svc/contracts/message-operation.ts'
-import type { Database, Sql } from '@svc/postgres/database.ts'
+import type { Database, Sql, Tx } from '@svc/postgres/database.ts'
 
 /** Fences for messages, whose operations are recorded by `messaging.ids`. Other operations go to `operations`. */
 export function createFences(database: Database, operations: Fences): Fences {
@@ -35,7 +35,7 @@ async function fenceMessages(sql: Sql, items: Reservation[]): Promise<(boolean |
 /** How long fences are kept. An older reservation cannot be committed even without a fence, because its deadline has passed. */
 const KEPT_SECONDS = 24 * 60 * 60
 
-export async function purgeMessageFences(sql: Sql, limit: number): Promise<number> {
+export async function purgeMessageFences(sql: Sql | Tx, limit: number): Promise<number> {
   const removed = await sql`
     delete from messaging.message_fences f using (
       select operation from messaging.message_fences

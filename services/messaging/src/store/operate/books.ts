@@ -58,7 +58,7 @@ export async function findWrongLogs(tx: Tx, { after, last, only }: LogRange, lim
     ) w order by w.id, w.rule limit ${limit}`
 }
 
-export interface AuditedMessage {
+export interface CheckedMessage {
   id: string
   digest: string
   sender: string
@@ -82,21 +82,21 @@ export interface MessagePosition {
 }
 
 /** Live messages by sender and acceptance: those that `only` sent, or all. */
-export async function listAudited(
+export async function listChecked(
   tx: Tx,
   { after, only, recentMs, limit }: { after: MessagePosition; only: string | null; recentMs: number; limit: number },
-): Promise<AuditedMessage[]> {
-  return tx<AuditedMessage[]>`
-    select ${audited(tx, recentMs)} from messaging.messages m
+): Promise<CheckedMessage[]> {
+  return tx<CheckedMessage[]>`
+    select ${checked(tx, recentMs)} from messaging.messages m
     where (m.sender, m.batch, m.ordinal) > (${after.sender}, ${after.batch}::bigint, ${after.ordinal}::integer)
       and (${only}::text is null or m.sender = ${only})
     order by m.sender, m.batch, m.ordinal limit ${limit}`
 }
 
 /** The messages with these ids that still exist. */
-export async function findAudited(tx: Tx, ids: readonly string[]): Promise<AuditedMessage[]> {
-  return tx<AuditedMessage[]>`
-    select ${audited(tx, 0)} from unnest(${[...ids]}::text[]) i (id)
+export async function findChecked(tx: Tx, ids: readonly string[]): Promise<CheckedMessage[]> {
+  return tx<CheckedMessage[]>`
+    select ${checked(tx, 0)} from unnest(${[...ids]}::text[]) i (id)
     cross join lateral (select f.place from messaging.find_message(i.id) f) f
     join messaging.messages m on m.place = f.place`
 }
@@ -114,7 +114,7 @@ export async function findAccepted(tx: Tx, messages: readonly { id: string; dige
   return new Set(rows.map((row) => row.key))
 }
 
-function audited(tx: Tx, recentMs: number) {
+function checked(tx: Tx, recentMs: number) {
   return tx`
     m.id, encode(m.digest, 'hex') as digest, m.sender, m.recipient, m.lane, m.envelope, m.batch, m.ordinal,
     m.accepted_at * 1000 > extract(epoch from statement_timestamp()) * 1000 - ${recentMs}::bigint as recent,

@@ -1,5 +1,5 @@
 /** Answers `svc admin verify` about an owner's operations. */
-import { AUDITED_MS, judgeOperations, listOperations } from '@svc/contracts/admin.ts'
+import { COMPARED_MS, judgeOperations, listOperations } from '@svc/contracts/admin.ts'
 import type { ChargeOwner } from '@svc/contracts/budget.ts'
 import type { ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import { type Endpoint, handle } from '@svc/nats/serve.ts'
@@ -8,7 +8,7 @@ import { runReport } from '@svc/postgres/report.ts'
 
 type Verdict = ReplyOf<ReturnType<typeof judgeOperations>>['verdicts'][number]
 
-interface AuditOptions {
+interface BooksOptions {
   owner: ChargeOwner
   database: Database
   /** Judges operations whose own row is their record. Answers undefined for an operation that is recorded in `operations`. */
@@ -16,7 +16,7 @@ interface AuditOptions {
 }
 
 /** The calls that every owner serves to the operator's tool. */
-export function auditEndpoints({ owner, database, judge = async () => [] }: AuditOptions): Endpoint[] {
+export function booksEndpoints({ owner, database, judge = async () => [] }: BooksOptions): Endpoint[] {
   return [
     handle(listOperations(owner), (request) => runReport(database, (tx) => list(tx, owner, request))),
     handle(judgeOperations(owner), ({ operations }) =>
@@ -40,7 +40,7 @@ async function list(
   const [, deadline = '0', id = ''] = /^(\d{1,16}):(.*)$/s.exec(after) ?? []
   const rows = await sql<{ id: string; deadline_ms: number }[]>`
     select o.id, o.deadline_ms from ${sql(`${schema}.operations`)} o
-    where o.committed and o.deadline_ms > extract(epoch from statement_timestamp()) * 1000 - ${AUDITED_MS}::bigint
+    where o.committed and o.deadline_ms > extract(epoch from statement_timestamp()) * 1000 - ${COMPARED_MS}::bigint
       and (o.deadline_ms, o.id) > (${deadline}::bigint, ${id})
     order by o.deadline_ms, o.id limit ${limit}`
   const last = rows.length === limit ? rows.at(-1) : undefined

@@ -6,7 +6,7 @@ import type {
   verifyLogs as verifyLogsCall,
   verifyMessages as verifyMessagesCall,
 } from '@svc/contracts/admin.ts'
-import { AUDITED_MS, DISCREPANCIES_MAX } from '@svc/contracts/admin.ts'
+import { COMPARED_MS, DISCREPANCIES_MAX } from '@svc/contracts/admin.ts'
 import type { ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import { messageOperation, parseMessageOperation } from '@svc/contracts/message-operation.ts'
 import { costUnits } from '@svc/contracts/price.ts'
@@ -15,14 +15,14 @@ import type { Tx } from '@svc/postgres/database.ts'
 import { runReport } from '@svc/postgres/report.ts'
 import type { Deps } from '../../deps.ts'
 import {
-  type AuditedMessage,
+  type CheckedMessage,
   findAccepted,
-  findAudited,
+  findChecked,
   findLogPage,
   findWrongLogs,
-  listAudited,
+  listChecked,
   type MessagePosition,
-} from '../../store/operate/audit.ts'
+} from '../../store/operate/books.ts'
 
 type Verdict = ReplyOf<ReturnType<typeof judgeOperations>>['verdicts'][number]
 
@@ -43,8 +43,8 @@ export function verifyMessages(
   { after, limit, id }: RequestOf<typeof verifyMessagesCall>,
 ): Promise<ReplyOf<typeof verifyMessagesCall>> {
   return runReport(database, async (tx) => {
-    const page = { after: positionIn(after), only: id, recentMs: AUDITED_MS, limit }
-    const messages = await listAudited(tx, page)
+    const page = { after: positionIn(after), only: id, recentMs: COMPARED_MS, limit }
+    const messages = await listChecked(tx, page)
     const last = messages.length === limit ? messages.at(-1) : undefined
     return {
       checked: messages.length,
@@ -59,13 +59,13 @@ export function verifyMessages(
   })
 }
 
-/** The `judge` of auditEndpoints (libs/charging). A message's row is the record of its charge; others are in `operations`. */
+/** The `judge` of booksEndpoints (libs/charging). A message's row is the record of its charge; others are in `operations`. */
 export async function judgeMessages(tx: Tx, operations: readonly string[]): Promise<(Verdict | undefined)[]> {
   const named = operations.map(parseMessageOperation)
   const messages = named.filter((message) => message !== undefined)
   if (messages.length === 0) return []
   const ids = messages.map(({ id }) => id)
-  const live = new Map((await findAudited(tx, ids)).map((message) => [`${message.id}:${message.digest}`, message]))
+  const live = new Map((await findChecked(tx, ids)).map((message) => [`${message.id}:${message.digest}`, message]))
   const accepted = await findAccepted(tx, messages)
   return named.map((message) => {
     if (message === undefined) return undefined
@@ -80,7 +80,7 @@ function positionIn(after: string): MessagePosition {
   return { sender, batch: Number(batch), ordinal: Number(ordinal) }
 }
 
-function chargeOf(message: AuditedMessage): Charge {
+function chargeOf(message: CheckedMessage): Charge {
   const isDirect = message.lane !== 'board'
   return {
     operation: messageOperation(message.id, message.digest),
@@ -98,13 +98,13 @@ function payloadBytes(text: string): number {
     : Buffer.byteLength(envelope.body_enc, 'base64')
 }
 
-function pairsOf(messages: readonly AuditedMessage[]): { agent_id: string; peer: string }[] {
+function pairsOf(messages: readonly CheckedMessage[]): { agent_id: string; peer: string }[] {
   const pairs = messages
     .filter(({ lane, sender, recipient }) => lane !== 'board' && sender !== recipient)
     .map(({ sender, recipient }) => [`${sender} ${recipient}`, { agent_id: sender, peer: recipient }] as const)
   return [...new Map(pairs).values()]
 }
 
-function withoutEntry({ id, lane }: AuditedMessage) {
+function withoutEntry({ id, lane }: CheckedMessage) {
   return { rule: 'messages with their entries', id, day: null, expected: lane, found: null }
 }

@@ -1,6 +1,6 @@
 import { runReport } from '@svc/postgres/report.ts'
 import { expect, test } from 'vitest'
-import { findToday, findWrongAccounts, sumEnded } from '../src/store/audit.ts'
+import { findToday, findWrongAccounts, sumEnded } from '../src/store/books.ts'
 import { type Harness, startHarness } from './harness.ts'
 
 const AGENTS = 20

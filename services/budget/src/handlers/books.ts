@@ -1,6 +1,6 @@
 /** Answers `svc admin verify` about the ledger. */
 import {
-  AUDITED_MS,
+  COMPARED_MS,
   DISCREPANCIES_MAX,
   type judgeCharges as judgeChargesCall,
   type listCharges as listChargesCall,
@@ -18,7 +18,7 @@ import {
   findWrongAccounts,
   listSettled,
   sumEnded,
-} from '../store/audit.ts'
+} from '../store/books.ts'
 
 type Deps = Pick<BudgetDeps, 'database'>
 
@@ -58,7 +58,7 @@ export function listCharges(
   const [, deadline = '0', operation = ''] = /^(\d{1,16}):(.*)$/s.exec(after) ?? []
   return runReport(database, async (tx) => {
     const rows = await listSettled(tx, {
-      sinceMs: AUDITED_MS,
+      sinceMs: COMPARED_MS,
       after: { deadlineMs: Number(deadline), operation },
       agentId,
       limit,

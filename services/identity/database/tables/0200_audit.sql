@@ -1,0 +1,17 @@
+-- What operators have changed (libs/audit): one row for each change, written in its transaction. The service's login can
+-- neither change nor delete a row.
+create table identity.audit (
+  id bigint generated always as identity primary key, -- listAudit
+  at timestamptz not null default clock_timestamp(),
+  operator text not null, -- the login that NATS has checked
+  action text not null,
+  -- The id of an agent, a message or a board; null: all. The id of an erased agent becomes a keyed hash.
+  target text collate "C",
+  reference text,
+  reason text not null,
+  result jsonb not null
+);
+create index audit_target on identity.audit (target) where target is not null; -- listAudit, forget_in_audit
+
+revoke all on identity.audit from identity;
+grant select, insert on identity.audit to identity;
