@@ -43,6 +43,7 @@ import { docsRoutes } from './routes/docs.ts'
 import { eventRoutes } from './routes/events.ts'
 import { exportRoutes } from './routes/export.ts'
 import { type HealthDeps, healthRoutes } from './routes/health.ts'
+import { homeRoute } from './routes/home.ts'
 import { inboxRoutes } from './routes/inbox.ts'
 import { meRoutes } from './routes/me.ts'
 import { messageRoutes } from './routes/messages.ts'
@@ -135,7 +136,8 @@ async function createApp(deps: AppDeps): Promise<{ app: FastifyInstance; streams
     manifest: createManifest(config),
     isReady: () => !isDraining(),
   })
-  const documents = [openApiRoute(describeApi(described)), ...docsRoutes()]
+  const home = homeRoute({ hasConsole: config.console !== undefined })
+  const documents = [openApiRoute(describeApi(described)), home, ...docsRoutes()]
   const app = createHttpApp({
     operations: [...described, ...documents, ...(config.console === undefined ? [] : consoleRoutes(config.console))],
     pipeline: createPipeline({

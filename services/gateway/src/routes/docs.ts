@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { Type } from '@sinclair/typebox'
 import { LLMS } from '../api/llms.ts'
 import { defineOperation, type Operation } from '../api/operation.ts'
+import { textAnswer } from '../http/answer.ts'
 import { createDocument } from '../http/document.ts'
 
 const { resolve } = createRequire(import.meta.url)
@@ -16,7 +17,7 @@ const { resolve } = createRequire(import.meta.url)
 export function docsRoutes(): Operation[] {
   const files = FILES.map(({ url, ...file }) => ({ ...file, text: readFileSync(url, 'utf8') }))
   const forModels = { path: '/llms.txt', type: 'text/plain', headers: {}, text: LLMS }
-  return [...files, forModels].map(({ path, ...file }) => {
+  const documents = [...files, forModels].map(({ path, ...file }) => {
     const document = createDocument(file)
     return defineOperation({
       id: 'getDocs',
@@ -28,7 +29,19 @@ export function docsRoutes(): Operation[] {
       responses: { 200: { description: 'A file of the description', schema: Type.Unknown(), example: '' } },
     }).serve(() => document.answer())
   })
+  return [...documents, WITHOUT_SLASH]
 }
+
+/** People type `/docs/` too. */
+const WITHOUT_SLASH = defineOperation({
+  id: 'getDocs',
+  method: 'GET',
+  path: '/docs/',
+  tag: 'Service',
+  summary: 'Redirect to the reference page',
+  auth: 'optional',
+  responses: { 308: { description: 'The page is at /docs' } },
+}).handle(async () => textAnswer(308, '', { location: '/docs', 'content-type': 'text/plain; charset=utf-8' }))
 
 /** The page may load, run and call only what is listed here, and no site may put it into a frame. */
 const CONTENT_SECURITY_POLICY = [

@@ -4,9 +4,11 @@ import { kindOf } from '../api/operation.ts'
 import { consoleRoutes } from './console.ts'
 import { manifestRoute, openApiRoute } from './discovery.ts'
 import { docsRoutes } from './docs.ts'
+import { homeRoute } from './home.ts'
 
 const routes = [
-  ...docsRoutes(),
+  ...docsRoutes().filter(({ isDocument }) => isDocument),
+  homeRoute({ hasConsole: true }),
   ...consoleRoutes(new URL('file:///')),
   manifestRoute({ manifest: EXAMPLES.manifest }),
   openApiRoute({}),

@@ -65,12 +65,59 @@ describe('the files of the reference page', () => {
     expect(await get('/docs', { authorization: 'SVC x' })).toMatchObject({ status: 401 })
   })
 
-  test.each(['/docs/', '/docs/other.js', '/docs/../src/main.ts', '/docs/swagger-ui.css.map'])(
+  test('/docs/ leads to /docs', async () => {
+    expect(await get('/docs/')).toMatchObject({ status: 308, text: '', headers: { location: '/docs' } })
+    const followed = await fetch(`http://127.0.0.1:${h.port}/docs/`)
+    expect([followed.status, new URL(followed.url).pathname]).toEqual([200, '/docs'])
+  })
+
+  test.each(['/docs//', '/docs/other.js', '/docs/../src/main.ts', '/docs/swagger-ui.css.map'])(
     'spec 3.11: %s is not found',
     async (path) => {
       expect(await get(path)).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } })
     },
   )
+})
+
+describe('spec 12.1: the page at /', () => {
+  const html = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
+
+  test('tells a browser what the service is and where to go, under a policy that allows nothing', async () => {
+    const { status, headers, text } = await get('/', html)
+    expect(status).toBe(200)
+    expect(headers).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': expect.stringMatching(/default-src 'none'.*frame-ancestors 'none'/),
+      'cache-control': 'no-cache',
+      vary: 'accept, accept-encoding',
+      'x-content-type-options': 'nosniff',
+    })
+    const targets = [...text.matchAll(/href="([^"]+)"/g)].map(([, target = '']) => target)
+    expect(targets).toEqual(['/docs', '/console', '/.well-known/agent.json', '/openapi.json', '/llms.txt'])
+    for (const target of targets.filter((one) => one !== '/console'))
+      expect(await get(target)).toMatchObject({ status: 200 })
+  })
+
+  test('SVC_CONSOLE=off: it does not link to the console', async () => {
+    await using without = await startHarness({ SVC_CONSOLE: 'off' })
+    expect((await without.send({ target: '/', headers: html })).text).not.toContain('/console')
+  })
+
+  test.each<[string, Record<string, string>]>([
+    ['application/json', { accept: 'application/json' }],
+    ['anything', { accept: '*/*' }],
+    ['nothing', {}],
+  ])('spec 3.11: a client that asks for %s gets not_found', async (_, headers) => {
+    expect(await get('/', headers)).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } })
+  })
+
+  test.each(['HEAD', 'OPTIONS', 'POST'])('spec 3.11: %s is not found, for a browser too', async (method) => {
+    expect(await h.send({ method, target: '/', headers: html })).toMatchObject({ status: 404 })
+  })
+
+  test('spec 3.1: a signature that is supplied must be valid here too', async () => {
+    expect(await get('/', { ...html, authorization: 'SVC x' })).toMatchObject({ status: 401 })
+  })
 })
 
 describe('the reference page in a browser', () => {
