@@ -262,8 +262,10 @@ export const RULES = {
     return workloadsOf(manifests)
       .filter(({ manifest }) => manifest.metadata.name === 'nats')
       .flatMap((workload) =>
-        eachOf(workload, ({ env = [] }) =>
-          [...wanted].filter((name) => !env.some((one) => one.name === name)).map((name) => `lacks ${name}`),
+        eachOf(workload, ({ name: container, env = [] }) =>
+          [...wanted]
+            .filter((name) => container === 'nats' && !env.some((one) => one.name === name))
+            .map((name) => `lacks ${name}`),
         ),
       )
   },

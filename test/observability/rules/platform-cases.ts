@@ -35,6 +35,17 @@ const ALL_EXPORTERS: Series = {
   ...constant('kube_pod_info{namespace="svc"}', 1),
   ...constant('kubelet_volume_stats_used_bytes{namespace="svc"}', 1),
   ...constant('probe_ssl_earliest_cert_expiry{instance="a"}', 90 * DAY),
+  ...constant('probe_success{job="svc-edge", instance="a"}', 1),
+}
+const CHART_OF_NATS: Series = {
+  ...without(ALL_EXPORTERS, /^gnatsd/),
+  ...constant('nats_varz_slow_consumers{instance="nats"}', 0),
+}
+/** Two deployments, one of which loses its exporter of NATS. */
+const TWO_DEPLOYMENTS: Series = {
+  ...without(ALL_EXPORTERS, 'gnatsd_varz_slow_consumers{instance="nats"}'),
+  ...constant('gnatsd_varz_slow_consumers{namespace="staging", instance="nats"}', 0),
+  'gnatsd_varz_slow_consumers{namespace="production", instance="nats"}': '0x8',
 }
 const CLOUDNATIVE_PG: Series = {
   ...without(ALL_EXPORTERS, /^pg/),
@@ -48,6 +59,8 @@ export const PLATFORM_CASES: Readonly<Record<string, AlertCase>> = {
     fires: [
       constant(`jetstream_server_jetstream_disabled{${JETSTREAM}, meta_leader=""}`, 0),
       constant(`jetstream_stream_total_messages{${STREAM}, meta_leader="nats-1", stream_leader=""}`, 7),
+      constant(`nats_server_jetstream_disabled{${JETSTREAM}, meta_leader=""}`, 0),
+      constant(`nats_stream_total_messages{${STREAM}, meta_leader="nats-1", stream_leader=""}`, 7),
     ],
     quiet: [
       {
@@ -60,12 +73,31 @@ export const PLATFORM_CASES: Readonly<Record<string, AlertCase>> = {
   },
   SvcNatsDisk: {
     at: '90m',
-    fires: [volume('data-nats-0', 71), mount('/srv/nats', 71)],
+    // Of components/nats, of the chart of NATS, and of a machine.
+    fires: [volume('data-nats-0', 71), volume('nats-js-nats-0', 71), mount('/srv/nats', 71)],
     quiet: [volume('data-nats-0', 70), mount('/srv/nats', 70), volume('data-other-0', 99)],
+  },
+  SvcNatsUnhealthy: {
+    at: '10m',
+    fires: [
+      constant('gnatsd_healthz_status{instance="nats-0", server_id="a"}', 1),
+      // A server that has switched JetStream off has no cluster and no leader in its labels.
+      constant('jetstream_server_jetstream_disabled{instance="nats-0", cluster="", meta_leader=""}', 1),
+      constant('nats_server_jetstream_disabled{instance="nats-0", cluster="", meta_leader=""}', 1),
+    ],
+    quiet: [
+      constant('gnatsd_healthz_status{instance="nats-0", server_id="a"}', 0),
+      constant('jetstream_server_jetstream_disabled{instance="nats-0", cluster="svc", meta_leader="nats-1"}', 0),
+      // A server that starts recovers its streams.
+      { 'gnatsd_healthz_status{instance="nats-0", server_id="a"}': '1x2 0x60' },
+    ],
   },
   SvcNatsSlowConsumers: {
     at: '20m',
-    fires: [{ 'gnatsd_varz_slow_consumers{instance="nats-0", server_id="a"}': '3x14 4x60' }],
+    fires: [
+      { 'gnatsd_varz_slow_consumers{instance="nats-0", server_id="a"}': '3x14 4x60' },
+      { 'nats_varz_slow_consumers{instance="nats-0", server_id="a"}': '3x14 4x60' },
+    ],
     quiet: [{ 'gnatsd_varz_slow_consumers{instance="nats-0", server_id="a"}': '3x120' }],
   },
   SvcPostgresReplicationLag: levels(
@@ -95,8 +127,18 @@ export const PLATFORM_CASES: Readonly<Record<string, AlertCase>> = {
   },
   SvcPostgresDisk: {
     at: '90m',
-    fires: [volume('data-postgres-0', 81), mount('/var/lib/postgresql', 81)],
-    quiet: [volume('data-postgres-0', 80), mount('/var/lib/postgresql', 80), volume('data-other-0', 99)],
+    fires: [
+      volume('data-postgres-0', 81),
+      ...['svc-1', 'svc-1-wal', 'svc-1-tbs-archive', 'svc-restored-2'].map((claim) => claimOfPod(claim, 'Cluster', 81)),
+      mount('/var/lib/postgresql', 81),
+    ],
+    quiet: [
+      volume('data-postgres-0', 80),
+      mount('/var/lib/postgresql', 80),
+      volume('data-other-0', 99),
+      claimOfPod('svc-1', 'Cluster', 80),
+      claimOfPod('other-1', 'StatefulSet', 99),
+    ],
   },
   SvcPostgresWraparound: levels(
     ['pg_database_wraparound_age_datfrozenxid_seconds{instance="a", datname="b"}', 501e6, 500e6],
@@ -169,6 +211,23 @@ export const PLATFORM_CASES: Readonly<Record<string, AlertCase>> = {
       },
     ],
   },
+  SvcEdgeUnreachable: {
+    at: '10m',
+    fires: [constant('probe_success{job="svc-edge", instance="https://api.example.org/v2/health"}', 0)],
+    quiet: [
+      { 'probe_success{job="svc-edge", instance="https://api.example.org/v2/health"}': '1 0 0 1 0 0 1 0 0 1 0 0 1' },
+      constant('probe_success{job="blackbox", instance="https://other.example.org/"}', 0),
+    ],
+  },
+  SvcCrashLooping: {
+    at: '30m',
+    fires: ['messaging', 'nats'].map((container) => ({ [crashLoop(container)]: '_x4 1 _ _ 1 _ _ 1x3 _ _ _ 1x40' })),
+    quiet: [
+      { [crashLoop('other')]: '1x60' },
+      // One restart, as after the loss of a node.
+      { [crashLoop('messaging')]: '_x14 1x2' },
+    ],
+  },
   SvcMigrationFailed: {
     at: '20m',
     fires: [
@@ -223,9 +282,29 @@ export const PLATFORM_CASES: Readonly<Record<string, AlertCase>> = {
   },
   SvcExporterGone: {
     at: '30m',
-    fires: Object.keys(ALL_EXPORTERS).map((gone) => without(ALL_EXPORTERS, gone)),
-    quiet: [ALL_EXPORTERS, CLOUDNATIVE_PG],
+    fires: [...Object.keys(ALL_EXPORTERS).map((gone) => without(ALL_EXPORTERS, gone)), TWO_DEPLOYMENTS],
+    quiet: [ALL_EXPORTERS, CLOUDNATIVE_PG, CHART_OF_NATS],
   },
+}
+
+/** CloudNativePG's pods belong to an object of the kind Cluster, and their claims are named after them. */
+function claimOfPod(claim: string, owner: string, used: number): Series {
+  const pod = claim.replace(/-(wal|tbs-.*)$/, '')
+  return {
+    ...volume(claim, used),
+    ...constant(
+      `kube_pod_spec_volumes_persistentvolumeclaims_info{namespace="svc", pod="${pod}", volume="a", persistentvolumeclaim="${claim}", uid="b"}`,
+      1,
+    ),
+    ...constant(
+      `kube_pod_owner{namespace="svc", pod="${pod}", owner_kind="${owner}", owner_name="c", owner_is_controller="true", uid="b"}`,
+      1,
+    ),
+  }
+}
+
+function crashLoop(container: string): string {
+  return `kube_pod_container_status_waiting_reason{namespace="svc", pod="a", container="${container}", reason="CrashLoopBackOff", uid="b"}`
 }
 
 /** A run that began at 100 s. */

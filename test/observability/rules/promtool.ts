@@ -23,11 +23,40 @@ export interface RuleGroup {
 
 export const hasPromtool = spawnSync('promtool', ['--version']).status === 0
 
+const [ILL, WELL] = ['production', 'staging'] as const
+
 /**
  * Tests each alert together with the recorded rules that it reads, but without the other alerts, which would take minutes.
  * @returns the output of promtool; '' if every case came out as expected.
  */
 export function runCases(groups: readonly RuleGroup[], cases: Readonly<Record<string, AlertCase>>): string {
+  return run(groups, cases, testsOf)
+}
+
+/**
+ * Runs each case that fires beside a deployment that is well. An alert that mixes deployments does not fire, or it fires
+ * without a namespace. Cases without series are left out. @returns as `runCases`.
+ */
+export function runBesideOthers(groups: readonly RuleGroup[], cases: Readonly<Record<string, AlertCase>>): string {
+  return run(groups, cases, (alert, { at, fires, quiet: [well = {}] }) =>
+    fires
+      .filter((ill) => Object.keys(ill).length > 0)
+      .map((ill) =>
+        testOf({
+          alert,
+          at,
+          series: { ...inNamespace(ILL, ill), ...inNamespace(WELL, well) },
+          expected: { expr: 'group by (namespace)', samples: [`{namespace="${ILL}"}`] },
+        }),
+      ),
+  )
+}
+
+function run(
+  groups: readonly RuleGroup[],
+  cases: Readonly<Record<string, AlertCase>>,
+  testsOf: (alert: string, given: AlertCase) => object[],
+): string {
   const folder = mkdtempSync(join(tmpdir(), 'promtool-'))
   try {
     const files = Object.entries(cases).map(([alert, given]) => {
@@ -57,22 +86,40 @@ function groupsFor(alert: string, groups: readonly RuleGroup[]): RuleGroup[] {
 
 function testsOf(alert: string, { at, fires, quiet }: AlertCase): object[] {
   return [
-    ...fires.map((series) => testOf(alert, at, series, true)),
-    ...quiet.map((series) => testOf(alert, at, series, false)),
+    ...fires.map((series) => testOf({ alert, at, series, expected: { expr: 'min', samples: ['{}'] } })),
+    ...quiet.map((series) => testOf({ alert, at, series, expected: { expr: 'min', samples: [] } })),
   ]
 }
 
-function testOf(alert: string, at: string, series: Series, fires: boolean): object {
+interface PromtoolTest {
+  readonly alert: string
+  readonly at: string
+  readonly series: Series
+  /** An aggregation of the firing alerts, and the labels of its samples, each with the value 1. */
+  readonly expected: { readonly expr: string; readonly samples: readonly string[] }
+}
+
+function testOf({ alert, at, series, expected: { expr, samples } }: PromtoolTest): object {
   return {
-    name: `${alert} ${fires ? 'fires' : 'does not fire'}: ${JSON.stringify(series)}`,
+    name: `${alert} ${samples.length > 0 ? 'fires' : 'does not fire'}: ${JSON.stringify(series)}`,
     interval: '1m',
     input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
     promql_expr_test: [
       {
-        expr: `min(ALERTS{alertname="${alert}", alertstate="firing"})`,
+        expr: `${expr} (ALERTS{alertname="${alert}", alertstate="firing"})`,
         eval_time: at,
-        exp_samples: fires ? [{ labels: '{}', value: 1 }] : [],
+        exp_samples: samples.map((labels) => ({ labels, value: 1 })),
       },
     ],
   }
+}
+
+function inNamespace(namespace: string, series: Series): Series {
+  return Object.fromEntries(
+    Object.entries(series).map(([key, values]) => {
+      const [, name = '', labels = ''] = /^(\w+)(?:\{(.*)\})?$/.exec(key) ?? []
+      const others = labels.replace(/namespace="\w+",? ?/, '')
+      return [`${name}{namespace="${namespace}"${others === '' ? '' : `, ${others}`}}`, values]
+    }),
+  )
 }

@@ -2,8 +2,8 @@
 import type { AlertCase, Series } from './promtool.ts'
 
 const SERVICES = ['gateway', 'identity', 'messaging', 'boards', 'budget', 'stream', 'webhook']
-const alive = (services: readonly string[]): Series =>
-  Object.fromEntries(services.map((service) => [`agentmsg_build_info{component="${service}"}`, '1x60']))
+const alive = (services: readonly string[], values = '1x60'): Series =>
+  Object.fromEntries(services.map((service) => [`agentmsg_build_info{component="${service}"}`, values]))
 /** A level that lasts for an hour. The alert fires above the threshold, and not at the threshold. */
 const level = (series: string, above: number, threshold: number, at = '40m'): AlertCase => ({
   at,
@@ -12,6 +12,8 @@ const level = (series: string, above: number, threshold: number, at = '40m'): Al
 })
 const requests = (code: string, status: string): string =>
   `agentmsg_http_requests_total{operation="sendMessage", code="${code}", status="${status}"}`
+const HEALTH = 'agentmsg_http_requests_total{operation="getHealth", code="ok", status="200"}'
+const operation = (name: string): string => `agentmsg_http_requests_total{operation="${name}", code="ok", status="200"}`
 /** 100 requests a minute, of which `bad` requests fail. */
 const failing = (bad: number): Series => ({
   [requests('ok', '202')]: `0+${100 - bad}x110`,
@@ -35,6 +37,8 @@ const share = (metric: string, label: string, value: string, bad: number): Serie
 })
 
 export const SERVICE_CASES: Readonly<Record<string, AlertCase>> = {
+  // It always fires, so it has no other case.
+  SvcWatchdog: { at: '1m', fires: [{}], quiet: [] },
   SvcProcessDown: {
     at: '5m',
     fires: [{ 'up{job="svc", instance="a"}': '0x10' }],
@@ -42,7 +46,12 @@ export const SERVICE_CASES: Readonly<Record<string, AlertCase>> = {
   },
   SvcServiceGone: {
     at: '30m',
-    fires: SERVICES.map((gone) => alive(SERVICES.filter((service) => service !== gone))),
+    fires: [
+      ...SERVICES.map((gone) => alive(SERVICES.filter((service) => service !== gone))),
+      {},
+      // All processes at once.
+      alive(SERVICES, '1x8'),
+    ],
     quiet: [alive(SERVICES)],
   },
   SvcNotReady: level('agentmsg_ready{component="a", instance="b"}', 0, 1),
@@ -55,22 +64,66 @@ export const SERVICE_CASES: Readonly<Record<string, AlertCase>> = {
   },
   SvcErrorBudgetFast: {
     at: '100m',
-    fires: [failing(2), events('accepted_to_stream', '2.5', 85), events('accepted_to_attempt', '10', 85)],
-    quiet: [failing(1), events('accepted_to_stream', '2.5', 86), events('accepted_to_attempt', '10', 86)],
+    fires: [
+      failing(2),
+      answeredWithin(85),
+      events('accepted_to_stream', '2.5', 85),
+      events('accepted_to_attempt', '10', 85),
+    ],
+    quiet: [
+      failing(1),
+      answeredWithin(86),
+      events('accepted_to_stream', '2.5', 86),
+      events('accepted_to_attempt', '10', 86),
+    ],
   },
   SvcErrorBudgetSlow: {
     at: '100m',
-    fires: [failing(1), events('accepted_to_stream', '2.5', 93), events('accepted_to_attempt', '10', 93)],
-    quiet: [failing(0.5), events('accepted_to_stream', '2.5', 95), events('accepted_to_attempt', '10', 95)],
+    fires: [
+      failing(1),
+      answeredWithin(93),
+      events('accepted_to_stream', '2.5', 93),
+      events('accepted_to_attempt', '10', 93),
+    ],
+    quiet: [
+      failing(0.5),
+      answeredWithin(95),
+      events('accepted_to_stream', '2.5', 95),
+      events('accepted_to_attempt', '10', 95),
+    ],
   },
   SvcErrorBudgetSpent: { at: '100m', fires: [failing(0.2)], quiet: [failing(0.05), failing(0)] },
   SvcInternalErrors: {
     at: '15m',
-    fires: [{ [requests('internal', '500')]: '0x8 1x20' }],
-    quiet: [{ [requests('internal', '500')]: '1x40' }, { [requests('unavailable', '503')]: '0+9x40' }],
+    fires: [
+      { [requests('internal', '500')]: '0x8 1x20' },
+      // The first error of its kind, in a series that exists only from then on.
+      { [requests('internal', '500')]: '_x8 1x20', [requests('ok', '202')]: '0+9x40' },
+    ],
+    quiet: [
+      { [requests('internal', '500')]: '1x40' },
+      // A new process, whose series begin at 0.
+      { [requests('internal', '500')]: '_x8 0x20' },
+      { [requests('unavailable', '503')]: '0+9x40' },
+    ],
   },
   SvcUnhandledErrors: level('agentmsg_unhandled_errors_total{component="a", instance="b"}', 1, 0),
   SvcSlow: { at: '40m', fires: [slow(98, 60)], quiet: [slow(99.5, 60), slow(98, 5)] },
+  SvcTrafficGone: {
+    at: '90m',
+    fires: [
+      { [requests('ok', '202')]: '0+60x70 4200x30', [HEALTH]: '0+60x110' },
+      // The gateways are gone, with their series.
+      { [requests('ok', '202')]: '0+60x70' },
+    ],
+    quiet: [
+      { [requests('ok', '202')]: '0+60x75 4500x4 4501x30' },
+      // Little traffic: a pause means nothing.
+      { [requests('ok', '202')]: '0+3x70 210x30' },
+      // There was none in the last hour.
+      { [requests('ok', '202')]: '60x110', [HEALTH]: '0+60x110' },
+    ],
+  },
   SvcEventsLost: {
     at: '50m',
     fires: [
@@ -120,7 +173,20 @@ export const SERVICE_CASES: Readonly<Record<string, AlertCase>> = {
   },
   SvcStreamsHearOnly: level('agentmsg_stream_heads_read_seconds{instance="a"}', 16, 15),
   SvcStreamsBehind: level('agentmsg_streams_most_behind{instance="a"}', 5_001, 5_000),
-  SvcNatsLost: level('agentmsg_nats_connected{component="a", instance="b"}', 0, 1),
+  SvcNatsLost: {
+    at: '20m',
+    fires: [
+      connected(0, 0, 1),
+      { ...connected(1), 'agentmsg_nats_connected{component="a", instance="0"}': '1x5 0x6 1x20' },
+    ],
+    quiet: [
+      // One process has lost it: SvcNotReady.
+      connected(0, 1, 1),
+      // A connection that comes back within a minute. Or one that came back more than 10 minutes ago.
+      { 'agentmsg_nats_connected{component="a", instance="0"}': '1x5 0 1x20' },
+      { 'agentmsg_nats_connected{component="a", instance="0"}': '0x5 1x20' },
+    ],
+  },
   SvcCallsUnavailable: {
     at: '40m',
     fires: [share('agentmsg_calls_total', 'outcome', 'unavailable', 2)],
@@ -147,9 +213,17 @@ export const SERVICE_CASES: Readonly<Record<string, AlertCase>> = {
   },
   SvcRestarting: {
     at: '30m',
-    fires: [{ 'process_start_time_seconds{component="a", instance="b"}': '1x20 2x2 3x2 4x20' }],
+    fires: [{ 'process_start_time_seconds{component="a", instance="b"}': '1x18 2x1 3x1 4x1 5x1 6x20' }],
     quiet: [
-      { 'process_start_time_seconds{component="a", instance="b"}': '1x20 2x2 3x20' },
+      // A rollout on machines: each process starts again at its address. Three, as when a secret is rotated.
+      { 'process_start_time_seconds{component="a", instance="b"}': '1x18 2x1 3x1 4x20' },
+      // A rollout in Kubernetes: each pod has an address of its own.
+      Object.fromEntries(
+        Array.from({ length: 9 }, (_, at) => [
+          `process_start_time_seconds{component="a", instance="${at}"}`,
+          `_x${at + 15} ${at}x2`,
+        ]),
+      ),
       { 'process_start_time_seconds{instance="another exporter"}': '1+1x40' },
     ],
   },
@@ -161,6 +235,41 @@ export const SERVICE_CASES: Readonly<Record<string, AlertCase>> = {
       { [requests('rate_limited', '429')]: '0+500x60' },
     ],
   },
+  SvcSignaturesRefused: {
+    at: '40m',
+    fires: [{ [requests('signature_invalid', '401')]: '0+13x60' }, { [requests('nonce_replayed', '401')]: '0+13x60' }],
+    quiet: [{ [requests('signature_invalid', '401')]: '0+11x60' }, { [requests('signer_unknown', '401')]: '0+99x60' }],
+  },
+  SvcManyRevocations: {
+    at: '90m',
+    fires: [{ [operation('revokeMe')]: '0x60 0+1x25 25x9' }],
+    quiet: [{ [operation('revokeMe')]: '0x60 0+1x18 18x20' }, { [operation('getMe')]: '0+100x110' }],
+  },
+  SvcManyRegistrations: {
+    at: '26h',
+    fires: [{ [operation('registerAgent')]: '0+1x1500 1500+20x100' }],
+    quiet: [
+      { [operation('registerAgent')]: '0+1x1500 1500+16x100' },
+      // As many as always.
+      { [operation('registerAgent')]: '0+20x1600' },
+    ],
+  },
+}
+
+/** `good` of 100 requests a minute are answered within a second. */
+function answeredWithin(good: number): Series {
+  return {
+    'agentmsg_http_request_seconds_count{operation="getMe"}': '0+100x110',
+    'agentmsg_http_request_seconds_bucket{operation="getMe", le="1"}': `0+${good}x110`,
+    // A stream's first byte may wait.
+    'agentmsg_http_request_seconds_count{operation="openStream"}': '0+100x110',
+  }
+}
+
+function connected(...processes: readonly number[]): Series {
+  return Object.fromEntries(
+    processes.map((value, at) => [`agentmsg_nats_connected{component="a", instance="${at}"}`, `${value}x60`]),
+  )
 }
 
 function waiting(statements: number): Series {
