@@ -1,5 +1,6 @@
 /** The logs of processes while agents use everything and attackers try to break in. */
 import { randomBytes } from 'node:crypto'
+import { ERRORS } from '@svc/contracts/errors.ts'
 import postgres from 'postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Agent } from '../support/client/agent.ts'
@@ -72,7 +73,7 @@ afterAll(() => h?.[Symbol.asyncDispose]())
 interface Logged {
   name: string
   text: string
-  event: { level: number; message: string }
+  event: { level: number; message: string; fields?: Readonly<Record<string, unknown>> }
 }
 
 function openAdmin(url: string): AsyncDisposable & { sql: postgres.Sql } {
@@ -96,6 +97,19 @@ test('ADR 22: no log has bodies, titles, secrets, names, nonces or URLs of agent
 test('ADR 22: no log has agent ids, keys or signatures', () => {
   const secrets = agents.flatMap((agent) => [agent.id, agent.pubkey.replace('ed25519:', ''), agent.name])
   expect(logged().filter(({ text }) => secrets.some((secret) => text.includes(secret)))).toEqual([])
+})
+
+test('a log names the cause of a failure, and repeats no hint that is meant for clients', async () => {
+  const hints = [ERRORS.unavailable.message, ERRORS.internal.message]
+  expect(logged().filter(({ text }) => hints.some((hint) => text.includes(hint)))).toEqual([])
+  // Messaging was killed: the gateway says which call found nobody.
+  const messages = logged().flatMap(
+    ({ event }) => (event.fields?.err as { message?: string } | undefined)?.message ?? [],
+  )
+  expect(messages).toContainEqual(
+    expect.stringMatching(/^unavailable: svc\.messaging\.[a-z-]+: no (responders|answer)/),
+  )
+  expect(messages).toContainEqual(expect.stringContaining('violates check constraint'))
 })
 
 test('a client cannot forge a log line', () => {

@@ -35,7 +35,8 @@ export function createAbandon({
     name: 'charging.abandon',
     // A fence may name an operation only once.
     keyOf: ({ reservation }) => reservation.operation,
-    overloaded: () => new ServiceError('unavailable'),
+    overloaded: () =>
+      new ServiceError('unavailable', { cause: new Error('too many attempts are waiting to be abandoned') }),
     run: async (items) => {
       const committed = await fences.fence(items.map((item) => item.reservation))
       failpoint(`charging.${owner}.fenced`)

@@ -1,6 +1,6 @@
 import { type Batcher, createBatcher } from '@svc/batching/batcher.ts'
 import type { Call, CallContext, TextCall, TextReply } from '@svc/contracts/define.ts'
-import { FAULTS, ServiceError } from '@svc/contracts/errors.ts'
+import { FAULTS, isDefinite, ServiceError } from '@svc/contracts/errors.ts'
 import { defineCount, defineDistribution, defineLevel } from '@svc/telemetry/metrics.ts'
 import { inSpan, isSampled } from '@svc/telemetry/tracing.ts'
 import type { Msg } from 'nats'
@@ -148,14 +148,14 @@ class NatsBus implements Bus, Disposable {
       (error: unknown) => {
         calls.add({ call: name, outcome: error instanceof ServiceError ? error.code : 'internal' })
         callSeconds.observe({ call: name }, (performance.now() - beganMs) / 1_000)
-        throw error
+        throw withCall(name, error)
       },
     )
   }
 
   #enqueueCall(subject: string, name: string, request: unknown, context: CallContext): Promise<ReplyLine> {
-    if (this.#inFlight >= MAX_IN_FLIGHT || this.#sendWindow.isFull || context.deadlineMs <= Date.now())
-      return Promise.reject(new ServiceError('unavailable'))
+    const obstacle = this.#obstacleTo(context)
+    if (obstacle !== undefined) return Promise.reject(new ServiceError('unavailable', { cause: new Error(obstacle) }))
     this.#inFlight += 1
     return new Promise<ReplyLine>((resolve, reject) => {
       const outgoing = { line: encodeRequest(request, context), resolve, reject, deadlineMs: context.deadlineMs }
@@ -163,6 +163,12 @@ class NatsBus implements Bus, Disposable {
     }).finally(() => {
       this.#inFlight -= 1
     })
+  }
+
+  #obstacleTo({ deadlineMs }: CallContext): string | undefined {
+    if (this.#inFlight >= MAX_IN_FLIGHT) return 'too many calls are under way'
+    if (this.#sendWindow.isFull) return 'the link to NATS is silent'
+    return deadlineMs <= Date.now() ? 'no time is left' : undefined
   }
 
   #batcherOf(subject: string, name: string): Batcher<Outgoing, void> {
@@ -268,6 +274,17 @@ function groupBySize(items: Outgoing[]): Outgoing[][] {
   }
   if (group.length > 0) groups.push(group)
   return groups
+}
+
+/** Names the call in the cause of a fault, for the log: the text of the fault itself is meant for clients. */
+function withCall(call: string, error: unknown): unknown {
+  if (!(error instanceof ServiceError) || isDefinite(error)) return error
+  const { code, detail, retryAfterSeconds, cause } = error
+  return new ServiceError(code, {
+    ...(detail === undefined ? {} : { detail }),
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    cause: cause === undefined ? new Error(`${call} answered ${code}`) : new Error(call, { cause }),
+  })
 }
 
 function contractBreach(subject: string): ServiceError {

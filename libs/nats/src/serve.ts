@@ -257,7 +257,8 @@ class Answering implements Disposable {
   }
 
   #answerInTime(endpoint: Endpoint, index: number, request: unknown, context: CallContext): Promise<string> {
-    if (context.deadlineMs - Date.now() < MIN_TIME_LEFT_MS) throw new ServiceError('unavailable')
+    if (context.deadlineMs - Date.now() < MIN_TIME_LEFT_MS)
+      throw new ServiceError('unavailable', { cause: new Error('the call arrived too late to be answered in time') })
     if (!isSampled(context.traceparent)) return endpoint.answer(index, request, context)
     const options = { kind: 'server', parent: context.traceparent } as const
     return inSpan(endpoint.name, options, (traceparent) => endpoint.answer(index, request, { ...context, traceparent }))
@@ -267,7 +268,7 @@ class Answering implements Disposable {
     const known = error instanceof ServiceError ? error : new ServiceError('internal', { cause: error })
     if (known.code === 'internal') this.#logger.error({ err: known, subject, request_id: requestId }, 'call failed')
     else if (known.code === 'unavailable')
-      this.#logger.warn({ err: known.cause, subject, request_id: requestId }, 'call unavailable')
+      this.#logger.warn({ err: known, subject, request_id: requestId }, 'call unavailable')
     return known
   }
 }

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { defineCall, defineTextCall } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
-import { createLogger } from '@svc/telemetry/logger.ts'
+import { createLogger, describeError } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import { startTestNats } from '@svc/test/support/engines/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
@@ -152,6 +152,25 @@ describe('spec 3.17: never a hang', () => {
     await h.server.restart()
     // The two ends reconnect one after the other.
     expect(await eventually(() => h.bus.call(double, { value: 4 }, context(500)))).toEqual({ value: 8 })
+  })
+
+  test('the log of a fault names the call and its cause; a refusal stays as it is', async () => {
+    await using h = await startHarness([doubling])
+    const causeOf = (work: Promise<unknown>): Promise<string> =>
+      work.then(
+        () => 'answered',
+        (error: Error) => describeError(error).message,
+      )
+    expect(await causeOf(h.bus.callText(page, { characters: 1 }, context()))).toBe(
+      'unavailable: svc.budget.page: no responders',
+    )
+    expect(await causeOf(h.bus.call(double, { value: 1 }, context(-1)))).toBe(
+      'unavailable: svc.budget.double: no time is left',
+    )
+    expect(await causeOf(h.bus.call(double, { value: 0 }, context()))).toBe(
+      'internal: svc.budget.double answered internal',
+    )
+    expect(await causeOf(h.bus.call(double, { value: -1 }, context()))).toBe('not_found')
   })
 
   test('a drain answers the accepted calls', async () => {

@@ -14,7 +14,10 @@ const REPORT_MS = 58_000
  */
 export async function runReport<T>({ sql }: Database, work: (tx: Tx) => Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new ServiceError('unavailable')), REPORT_MS)
+  const timer = setTimeout(
+    () => late.reject(new ServiceError('unavailable', { cause: new Error('the report takes too long') })),
+    REPORT_MS,
+  )
   const report = sql.begin('isolation level repeatable read read only', async (tx) => {
     await tx`
       select set_config('statement_timeout', ${`${STATEMENT_SECONDS}s`}, true),

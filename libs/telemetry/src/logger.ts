@@ -15,7 +15,7 @@ export function createLogger(service: string, level: pino.LevelWithSilent = 'inf
   })
 }
 
-/** An error as logged: its code, its own text and the texts of its causes. */
+/** An error as logged: its code, its own text and the texts of its causes. Of a ServiceError, the code is the text. */
 interface DescribedError {
   readonly type: string
   readonly message: string
@@ -28,9 +28,28 @@ interface DescribedError {
  * The data is removed here, because code that logs an error does not know what kind of error it is.
  */
 export function describeError(error: Error): DescribedError {
-  const { type, message, stack, code } = pino.stdSerializers.err(error)
+  const { type, code } = pino.stdSerializers.err(error)
+  const chain = causesOf(error)
+  const message = chain.map(textOf).join(': ')
+  const stack = chain.map(stackOf).join('\ncaused by: ')
   const described = { type, message: withoutQuotations(message), stack: nameSources(withoutQuotations(stack)) }
   return typeof code === 'string' ? { ...described, code } : described
+}
+
+/** @returns the error, its cause, the cause of that, and so on. */
+function causesOf(error: Error): Error[] {
+  const chain: Error[] = []
+  for (let next: unknown = error; next instanceof Error && !chain.includes(next); next = next.cause) chain.push(next)
+  return chain
+}
+
+/** A ServiceError's text tells a client what to do. An operator needs its code, and the causes say the rest. */
+function textOf(error: Error): string {
+  return error.name === 'ServiceError' && 'code' in error ? String(error.code) : error.message
+}
+
+function stackOf(error: Error): string {
+  return (error.stack ?? '').replace(error.message, () => textOf(error))
 }
 
 function withoutQuotations(text: string): string {

@@ -6,7 +6,7 @@
  * path, an address or any other value that a client can choose (ADR 22).
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { Logger } from './logger.ts'
+import { describeError, type Logger } from './logger.ts'
 import { sayOnce } from './problem-log.ts'
 
 type Labels<Name extends string, Value = string> = Readonly<Record<Name, Value>>
@@ -169,7 +169,7 @@ async function readInTime<T>(name: string, read: () => T | Promise<T>): Promise<
   try {
     return await Promise.race([Promise.resolve(read()), late.promise])
   } catch (error) {
-    warn(`${name} has no value in this scrape: ${(error as Error).message}`)
+    warn(`${name} has no value in this scrape: ${describeError(error as Error).message}`)
     return undefined
   } finally {
     clearTimeout(timer)

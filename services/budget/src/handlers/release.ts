@@ -14,7 +14,7 @@ export function createRelease({
   const releaseSoon = createBatcher<ReleaseItem, object>({
     name: 'budget.release',
     keyOf: ({ operation }) => operation,
-    overloaded: () => new ServiceError('unavailable'),
+    overloaded: () => new ServiceError('unavailable', { cause: new Error('too many releases are waiting') }),
     run: async (items) => {
       await retryOnConflict(() => database.run((sql) => releaseBatch(sql, items)))
       failpoint('budget.released')

@@ -61,12 +61,13 @@ export function createReserve({
         free.map((item, index) => [item, reserved[index]]),
       )
       for (const item of live) if (busy.has(agentOf(item))) outcomes.set(item, BUSY)
-      return items.map((item) => outcomes.get(item) ?? new ServiceError('unavailable'))
+      return items.map((item) => outcomes.get(item) ?? noOutcome())
     },
   })
   const isFinal = createBatcher<Item, boolean>({
     name: 'budget.is-final',
-    overloaded: () => new ServiceError('unavailable'),
+    overloaded: () =>
+      new ServiceError('unavailable', { cause: new Error('too many reservations are waiting to be looked up') }),
     run: (items) => database.run((sql) => findFinal(sql, allowances, items.map(itemOf))),
   })
 
@@ -119,4 +120,8 @@ function answer({ outcome, deadlineMs, nowMs }: Decided): Reply {
     default:
       throw new ServiceError(outcome, { retryAfterSeconds: secondsToMidnight(nowMs) })
   }
+}
+
+function noOutcome(): ServiceError {
+  return new ServiceError('unavailable', { cause: new Error('the reservation was not decided') })
 }

@@ -13,7 +13,7 @@ type Deps = Pick<BudgetDeps, 'database' | 'logger'>
 export function createSettle(deps: Deps): (request: RequestOf<typeof settle>) => Promise<ReplyOf<typeof settle>> {
   const settleOne = createBatcher<string, object>({
     name: 'budget.settle',
-    overloaded: () => new ServiceError('unavailable'),
+    overloaded: () => new ServiceError('unavailable', { cause: new Error('too many settlements are waiting') }),
     run: async (operations) => {
       await settleAll(deps, operations, true)
       return operations.map(() => ({}))

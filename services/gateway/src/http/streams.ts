@@ -43,7 +43,7 @@ export function createStreams({ bus, logger }: StreamsOptions): Streams {
   return {
     async open(request, context) {
       for (let attempt = 1; ; attempt += 1) {
-        if (closing) throw new ServiceError('unavailable')
+        if (closing) throw new ServiceError('unavailable', { cause: new Error('this gateway is stopping') })
         const place = await bus.call(openStream, request, context)
         try {
           return await fetchStream(place, context.deadlineMs - Date.now())

@@ -31,7 +31,8 @@ export function webhookRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       // Messages accepted before this point are older than the webhook, and are never sent to it.
       const { logs } = await bus.call(listHeads, { agent_ids: [signer] }, context)
       const [log] = logs
-      if (log === undefined) throw new ServiceError('internal')
+      if (log === undefined)
+        throw new ServiceError('internal', { cause: new Error('messaging listed no log of the signer') })
       return jsonAnswer(200, await bus.call(setWebhook, { agent_id: signer, webhook: body, after: log.head }, context))
     }),
     defineOperation({

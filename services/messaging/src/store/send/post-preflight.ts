@@ -36,7 +36,7 @@ interface Row {
 export function createPostPreflight(database: Database): Batcher<PostQuestion, PostPreflight> {
   return createBatcher({
     name: 'messaging.post-preflight',
-    overloaded: () => new ServiceError('unavailable'),
+    overloaded: () => new ServiceError('unavailable', { cause: new Error('too many posts are waiting to be checked') }),
     run: async (questions) => {
       const rows = await database.run(
         (sql) => sql<Row[]>`

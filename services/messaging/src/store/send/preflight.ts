@@ -51,7 +51,8 @@ export function createPreflight(database: Database): Batcher<PreflightQuestion, 
   return createBatcher({
     name: 'messaging.preflight',
     maxItems: MAX_ITEMS,
-    overloaded: () => new ServiceError('unavailable'),
+    overloaded: () =>
+      new ServiceError('unavailable', { cause: new Error('too many messages are waiting to be checked') }),
     run: async (questions) => {
       const rows = await database.run(
         (sql) => sql<Row[]>`
