@@ -45,14 +45,15 @@ export const SERVICE_CASES: Readonly<Record<string, AlertCase>> = {
     quiet: [{ 'up{job="svc", instance="a"}': '1 1 0 1 1 0 1 1 0 1' }, { 'up{job="other", instance="a"}': '0x10' }],
   },
   SvcServiceGone: {
-    at: '30m',
+    at: '29m',
     fires: [
       ...SERVICES.map((gone) => alive(SERVICES.filter((service) => service !== gone))),
       {},
       // All processes at once.
       alive(SERVICES, '1x8'),
     ],
-    quiet: [alive(SERVICES)],
+    // The second begins between two steps of the rule that remembers deployments.
+    quiet: [alive(SERVICES), alive(SERVICES, '_x25 1x10')],
   },
   SvcNotReady: level('agentmsg_ready{component="a", instance="b"}', 0, 1),
   SvcServiceNotReady: {
