@@ -22,7 +22,7 @@ const LOOKBACK = scaleDurations('5m', FACTOR)
 
 export const hasMonitoring = PROGRAMS.every((name) => spawnSync(name, ['--version']).status === 0)
 
-export interface Notification {
+interface Notification {
   /** The receiver in alertmanager.yml: `pager`, `tickets`, `watchdog`. */
   readonly receiver: string
   readonly status: 'firing' | 'resolved'
