@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { ERRORS } from '@svc/contracts/errors.ts'
 import postgres from 'postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Agent } from '../support/client/agent.ts'
+import { Agent, type HttpAnswer } from '../support/client/agent.ts'
 import { got } from '../support/client/answers.ts'
 import { newBoard } from '../support/client/boards.ts'
 import { openRaw } from '../support/client/raw-http.ts'
@@ -14,6 +14,8 @@ import { type Harness, startHarness } from '../support/system/harness.ts'
 const MARK = `mark${randomBytes(8).toString('hex')}`
 /** Text that could forge a log line or a terminal command, if it were logged as it is. */
 const BREAK = '\r\n{"level":60,"msg":"forged"}\u001b[2J\u2028'
+
+const FALSE_SIGNATURES = 25
 
 let h: Harness
 const agents: Agent[] = []
@@ -26,8 +28,9 @@ beforeAll(async () => {
     replicas: { gateway: 1, identity: 1, messaging: 1, boards: 1, budget: 1, stream: 1, webhook: 1 },
     env: { SVC_LOG_LEVEL: 'trace' },
   })
-  const [anna, ben] = await h.agents(2)
-  agents.push(anna, ben)
+  const [anna, ben, carl] = await h.agents(3)
+  agents.push(anna, ben, carl)
+  await causeEvents(carl)
   await got(ben.patch('/v2/me', { inbox_policy: 'open' }))
   await got(anna.send(ben, `${MARK}${BREAK}`))
   await got(anna.send(ben, { [MARK]: BREAK }))
@@ -54,12 +57,19 @@ beforeAll(async () => {
   await admin.sql`alter table messaging.contacts add constraint never check (false) not valid`
   await admin.sql`alter table webhook.endpoints add constraint never check (false) not valid`
   await admin.sql`alter table boards.boards add constraint never check (false) not valid`
-  const failed = await Promise.all([
-    anna.send(ben, MARK),
-    ben.put(`/v2/contacts/${anna.id}`, { state: 'blocked' }),
-    anna.post('/v2/boards', { title: MARK, visibility: 'public' }),
-    ben.put('/v2/webhook', { url: `https://hook.invalid/${MARK}?${MARK}`, secret: MARK.padEnd(32, 'y') }),
-  ])
+  const failing = [
+    () => anna.send(ben, MARK),
+    () => ben.put(`/v2/contacts/${anna.id}`, { state: 'blocked' }),
+    () => anna.post('/v2/boards', { title: MARK, visibility: 'public' }),
+    () => ben.put('/v2/webhook', { url: `https://hook.invalid/${MARK}?${MARK}`, secret: MARK.padEnd(32, 'y') }),
+  ]
+  // A process reads its source map for its first error. On a busy machine the answer may then come too late.
+  const untilFailed = (request: () => Promise<HttpAnswer>): Promise<HttpAnswer> =>
+    eventually(async () => {
+      const answer = await request()
+      return answer.status !== 503 && answer
+    })
+  const failed = await Promise.all(failing.map(untilFailed))
   statuses.push(...failed.map(({ status }) => status))
   // The same with its dependencies down.
   await h.system.kill('messaging-1')
@@ -69,6 +79,18 @@ beforeAll(async () => {
   await eventually(async () => (await anna.get('/v2/inbox')).status === 200)
 })
 afterAll(() => h?.[Symbol.asyncDispose]())
+
+/** Everything that is a security event, and repeats that are none. */
+async function causeEvents(agent: Agent): Promise<void> {
+  await got(agent.put('/v2/webhook', { url: `https://hook.invalid/${MARK}`, secret: MARK.padEnd(32, 'x') }))
+  await got(agent.call('DELETE', '/v2/webhook'))
+  for (let time = 0; time < FALSE_SIGNATURES; time += 1) {
+    const { status } = await fetch(`${h.place.url}/v2/me`, { headers: agent.sign('GET', '/v2/inbox') })
+    expect(status).toBe(401)
+  }
+  await got(agent.post('/v2/me/revoke', { confirm_agent_id: agent.id }))
+  await agent.register()
+}
 
 interface Logged {
   name: string
@@ -117,4 +139,45 @@ test('a client cannot forge a log line', () => {
   // A line that is not JSON has no fields. Services write nothing else.
   const odd = logged().filter(({ text }) => text.endsWith('"fields":{}}') && !/"message":"[\w ,.:()'-]*"/.test(text))
   expect(odd).toEqual([])
+})
+
+test('SVC_SECURITY_LOG=on: each security event is one line with ids, and no other line has an id', async () => {
+  await using admin = openAdmin(h.system.database.adminUrl)
+  await admin.sql`alter table webhook.endpoints drop constraint never`
+  // The gateway ends last: it needs the others, and reports refused signatures at the latest when it stops.
+  const names = ['identity-1', 'webhook-1', 'gateway-1']
+  for (const name of names) {
+    await h.system.kill(name)
+    await h.system.start(name, { SVC_SECURITY_LOG: 'on' })
+  }
+  await eventually(async () => (await fetch(`${h.place.url}/v2/health`)).status === 200)
+  const dora = new Agent(h.place)
+  await dora.register()
+  await causeEvents(dora)
+  const processes = names.flatMap((name) => h.system.processes.get(name) ?? [])
+  await Promise.all(processes.map((process) => process.stop()))
+
+  const lines = processes.flatMap((process) => process.log).map(({ message, fields }) => ({ message, ...fields }))
+  const withIds = lines.filter((line) => JSON.stringify(line).includes(dora.id))
+  const about = (security_event: string) => ({
+    message: 'security event',
+    security_event,
+    agent_id: dora.id,
+    request_id: expect.stringMatching(/^[0-9a-f]{32}$/),
+  })
+  expect(withIds).toEqual([
+    about('registration'),
+    about('revocation'),
+    about('webhook_changed'),
+    about('webhook_deleted'),
+    {
+      message: 'security event',
+      security_event: 'signatures_refused',
+      agent_id: dora.id,
+      count: FALSE_SIGNATURES,
+      window_seconds: 60,
+    },
+  ])
+  const shown = [MARK, dora.name, dora.pubkey.replace('ed25519:', '')]
+  expect(lines.filter((line) => shown.some((text) => JSON.stringify(line).includes(text)))).toEqual([])
 })

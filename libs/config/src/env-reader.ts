@@ -11,6 +11,8 @@ export interface EnvReader {
   optional(name: string): string | undefined
   int(name: string, options: { default?: number; min: number; max: number }): number
   number(name: string, options: { default?: number; min: number; max: number }): number
+  /** `on` or `off`. */
+  flag(name: string, options: { default: boolean }): boolean
   /** Separated by commas, white space ignored; empty by default. */
   list(name: string): string[]
   /**
@@ -65,6 +67,12 @@ export function envReader(env: NodeJS.ProcessEnv, readFile: (path: string) => st
     optional: textOf,
     int: (name, options) => numeric(name, options, true),
     number: (name, options) => numeric(name, options, false),
+    flag(name, options) {
+      const text = textOf(name)
+      if (text === undefined) return options.default
+      if (text !== 'on' && text !== 'off') fail(name, 'must be on or off')
+      return text === 'on'
+    },
     list(name) {
       return (textOf(name) ?? '')
         .split(',')

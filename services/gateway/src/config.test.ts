@@ -8,6 +8,7 @@ describe('the configuration of a gateway', () => {
   test('the defaults', () => {
     expect(readConfig(REQUIRED)).toEqual({
       natsUrl: REQUIRED.SVC_NATS_URL,
+      securityLog: false,
       process: { logLevel: 'info' },
       httpHost: '127.0.0.1',
       httpPort: 8080,

@@ -30,6 +30,8 @@ export interface GatewayConfig extends AnnouncedConfig, NatsConfig {
   trustedProxies: readonly AddressRange[]
   /** Origins whose browsers may call the API; `*` is any. */
   corsOrigins: readonly string[]
+  /** Whether security events of agents are logged, with ids. */
+  securityLog: boolean
   /** Folder of the built files of the web console at `/console`. Undefined: there is no console. */
   console: URL | undefined
   /** Requests per client address (spec 3.15). */
@@ -63,10 +65,8 @@ export function readConfig(env: NodeJS.ProcessEnv): GatewayConfig {
     authority: readAuthority(e),
     trustedProxies: readAddressRanges(e, 'SVC_TRUSTED_PROXIES'),
     corsOrigins: readOrigins(e, 'SVC_CORS_ORIGINS'),
-    console:
-      e.string('SVC_CONSOLE', { default: 'on', pattern: /^(?:on|off)$/, hint: 'must be on or off' }) === 'on'
-        ? CONSOLE
-        : undefined,
+    console: e.flag('SVC_CONSOLE', { default: true }) ? CONSOLE : undefined,
+    securityLog: e.flag('SVC_SECURITY_LOG', { default: false }),
     rate: {
       perSecond: e.number('SVC_RATE_PER_SECOND', { default: DEFAULTS.ratePerSecond, min: 0.001, max: MAX_RATE }),
       burst: e.int('SVC_RATE_BURST', { default: DEFAULTS.rateBurst, min: 1, max: MAX_RATE }),

@@ -16,12 +16,14 @@ import { startProcess } from '@svc/service/start-process.ts'
 import { assertVerifier } from '@svc/svc1/node/assert-verifier.ts'
 import { logEngine } from '@svc/svc1/node/engine.ts'
 import { createLogger, type Logger } from '@svc/telemetry/logger.ts'
+import { createSecurityLog } from '@svc/telemetry/security-log.ts'
 import type { FastifyInstance } from 'fastify'
 import { announceGateway } from './announce.ts'
 import { createManifest } from './api/manifest.ts'
 import { describeApi } from './api/openapi.ts'
 import type { Operation } from './api/operation.ts'
 import { createDirectory } from './auth/directory.ts'
+import { RefusedSignatures } from './auth/refused-signatures.ts'
 import { createVerifier } from './auth/verifier.ts'
 import type { GatewayConfig } from './config.ts'
 import { Bodies } from './http/body.ts'
@@ -127,6 +129,8 @@ async function createApp(deps: AppDeps): Promise<{ app: FastifyInstance; streams
   const limiter = new RateLimiter({ limit: 'requests', rate: config.rate, gateways })
   const registrationLimiter = new RateLimiter({ limit: 'registrations', rate: config.registrationRate, gateways })
   const verifier = stack.use(createVerifier({ logger }))
+  const security = createSecurityLog({ logger, isOn: config.securityLog, events: ['signatures_refused'] })
+  const refused = stack.use(new RefusedSignatures(security))
 
   const described = createOperations({
     bus,
@@ -144,6 +148,7 @@ async function createApp(deps: AppDeps): Promise<{ app: FastifyInstance; streams
       bus,
       directory,
       verifier,
+      refused,
       authority,
       limiter,
       registrationLimiter,

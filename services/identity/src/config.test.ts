@@ -15,6 +15,7 @@ test('defaults', () => {
     process: { logLevel: 'info' },
     authority: '127.0.0.1:8080',
     reservedNames: DEFAULT_RESERVED_NAMES,
+    securityLog: false,
     powDifficulty: 18,
     challengeKeys: [KEY],
     poolSize: 8,

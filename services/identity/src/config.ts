@@ -8,6 +8,8 @@ import { DEFAULT_RESERVED_NAMES } from './domain/reserved-names.ts'
 export interface IdentityConfig extends ConnectionConfig {
   /** The public authority, the part of every address after `@`. */
   authority: string
+  /** Whether security events of agents are logged, with ids. */
+  securityLog: boolean
   /** Names that nobody may register. */
   reservedNames: readonly string[]
   /** Leading zero bits that new challenges ask for. */
@@ -27,6 +29,7 @@ export function readConfig(env: NodeJS.ProcessEnv): IdentityConfig {
     ...readConnections(e),
     authority: readAuthority(e),
     reservedNames: readReservedNames(e, 'SVC_RESERVED_NAMES'),
+    securityLog: e.flag('SVC_SECURITY_LOG', { default: false }),
     powDifficulty: e.int('SVC_POW_DIFFICULTY', { default: DEFAULTS.powDifficulty, min: 0, max: 64 }),
     challengeKeys: readKeys(e, 'SVC_CHALLENGE_KEY'),
     poolSize: e.int('SVC_DATABASE_POOL', { default: 8, min: 1, max: 100 }),

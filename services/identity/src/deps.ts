@@ -4,6 +4,7 @@ import type { Charging } from '@svc/charging/charging.ts'
 import type { Operations } from '@svc/charging/operations.ts'
 import type { Bus } from '@svc/nats/bus.ts'
 import type { Database } from '@svc/postgres/database.ts'
+import type { SecurityLog } from '@svc/telemetry/security-log.ts'
 import type { Admission, Admitted } from './store/nonces.ts'
 import type { AgentReaders } from './store/readers.ts'
 
@@ -17,6 +18,7 @@ export interface IdentityDeps {
   readonly operations: Operations
   readonly readers: AgentReaders
   readonly admit: Batcher<Admission, Admitted>
+  readonly security: SecurityLog<'registration' | 'revocation'>
   readonly authority: string
   /** Whether a new agent may not have this name, because it is reserved or looks like a reserved name. */
   readonly isReserved: (name: string) => boolean

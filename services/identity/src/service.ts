@@ -18,6 +18,7 @@ import type { RunningService } from '@svc/service/run-service.ts'
 import { startService } from '@svc/service/start-service.ts'
 import { assertVerifier } from '@svc/svc1/node/assert-verifier.ts'
 import { logEngine } from '@svc/svc1/node/engine.ts'
+import { createSecurityLog } from '@svc/telemetry/security-log.ts'
 import type { IdentityConfig } from './config.ts'
 import type { IdentityDeps } from './deps.ts'
 import { reservedNames } from './domain/reserved-names.ts'
@@ -59,6 +60,7 @@ export function startIdentity(config: IdentityConfig): Promise<RunningService> {
         charging: createCharging({ owner: 'identity', bus, logger, fences: operations }),
         readers: createAgentReaders(database),
         admit: createAdmit(database),
+        security: createSecurityLog({ logger, isOn: config.securityLog, events: ['registration', 'revocation'] }),
         authority: config.authority,
         isReserved: reservedNames(config.reservedNames),
         powDifficulty: config.powDifficulty,
@@ -67,7 +69,7 @@ export function startIdentity(config: IdentityConfig): Promise<RunningService> {
       return {
         endpoints: [
           handle(calls.issueChallenge, (request) => issueChallenge(deps, request), UNSIGNED),
-          handle(calls.registerAgent, (request) => registerAgent(deps, request), UNSIGNED),
+          handle(calls.registerAgent, (request, context) => registerAgent(deps, request, context), UNSIGNED),
           handle(calls.findAgent, (request) => findAgent(deps, request)),
           handle(calls.findAgentByName, (request) => findAgentByName(deps, request)),
           handle(calls.admitRequest, (request) => admitRequest(deps, request)),

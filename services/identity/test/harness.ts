@@ -64,6 +64,7 @@ export async function startHarness({
     process: { logLevel: 'silent', metrics: undefined },
     authority: AUTHORITY,
     reservedNames: RESERVED,
+    securityLog: false,
     powDifficulty: DIFFICULTY,
     challengeKeys,
     poolSize: 4,

@@ -18,6 +18,7 @@ test('spec 10.7: defaults', () => {
     leaseSeconds: 15,
     reconcileSeconds: 3,
     streamManagement: 'create',
+    securityLog: false,
   })
 })
 

@@ -24,6 +24,8 @@ export interface WebhookConfig extends ConnectionConfig {
   /** Interval between two comparisons of the jobs with the logs. */
   reconcileSeconds: number
   streamManagement: StreamManagement
+  /** Whether security events of agents are logged, with ids. */
+  securityLog: boolean
 }
 
 /** 256 bits take 64 characters in hex and 43 in base64. A shorter key than this is surely a mistake. */
@@ -57,6 +59,7 @@ export function readConfig(env: NodeJS.ProcessEnv): WebhookConfig {
     }),
     reconcileSeconds: e.number('SVC_WEBHOOK_RECONCILE_SECONDS', { default: 3, min: 0.1, max: 3_600 }),
     streamManagement: readStreamManagement(e),
+    securityLog: e.flag('SVC_SECURITY_LOG', { default: false }),
   }
   e.check()
   return config

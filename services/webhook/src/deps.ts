@@ -4,6 +4,7 @@ import type { Operations } from '@svc/charging/operations.ts'
 import type { ExemptTargets } from '@svc/outbound/webhook-url.ts'
 import type { Database } from '@svc/postgres/database.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
+import type { SecurityLog } from '@svc/telemetry/security-log.ts'
 import type { InboxEvent } from './domain/accepted-event.ts'
 import type { SecretBox } from './domain/secret-box.ts'
 
@@ -11,6 +12,7 @@ import type { SecretBox } from './domain/secret-box.ts'
 export interface WebhookDeps {
   readonly database: Database
   readonly logger: Logger
+  readonly security: SecurityLog<'webhook_changed' | 'webhook_deleted'>
   readonly charging: Charging
   /** Records which paid changes took effect, in the transaction of the change. */
   readonly operations: Operations

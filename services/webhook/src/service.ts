@@ -15,6 +15,7 @@ import { createResolve, type Resolve } from '@svc/outbound/resolve.ts'
 import type { Loop } from '@svc/service/loop.ts'
 import type { RunningService } from '@svc/service/run-service.ts'
 import { startService } from '@svc/service/start-service.ts'
+import { createSecurityLog } from '@svc/telemetry/security-log.ts'
 import { adminEndpoints } from './admin-calls.ts'
 import type { WebhookConfig } from './config.ts'
 import type { WebhookDeps } from './deps.ts'
@@ -56,6 +57,11 @@ export function startWebhook(config: WebhookConfig, resolve: Resolve = createRes
       const deps: WebhookDeps = {
         database,
         logger,
+        security: createSecurityLog({
+          logger,
+          isOn: config.securityLog,
+          events: ['webhook_changed', 'webhook_deleted'],
+        }),
         operations,
         charging: createCharging({ owner: 'webhook', bus, logger, fences: operations }),
         secrets: createSecretBox(config.secretKeys),
@@ -83,7 +89,7 @@ export function startWebhook(config: WebhookConfig, resolve: Resolve = createRes
         endpoints: [
           handle(calls.setWebhook, (request, context) => setWebhook(deps, request, context)),
           handle(calls.getWebhook, (request) => getWebhook(deps, request)),
-          handle(calls.deleteWebhook, (request) => deleteWebhook(deps, request)),
+          handle(calls.deleteWebhook, (request, context) => deleteWebhook(deps, request, context)),
           handle(calls.closeWebhook, (request) => closeWebhook(deps, request)),
           handle(calls.measureWebhooks, () => measureWebhooks({ ...deps, ingestion, deliveries })),
           ...adminEndpoints({ database, wake }),

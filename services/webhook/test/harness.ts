@@ -98,6 +98,7 @@ export async function startHarness({
     leaseSeconds: 15,
     reconcileSeconds: 3_600,
     streamManagement: 'create',
+    securityLog: false,
     ...changes,
   }
   const { call, codeOf } = await connectCalls(stack, nats.urlFor('gateway'), CALL_TIMEOUT_MS)

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { CallContext } from '@svc/contracts/define.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Operation, RawInput } from '../api/operation.ts'
 import {
   type Credentials,
@@ -11,11 +12,13 @@ import {
 } from './checks.ts'
 import type { Directory } from './directory.ts'
 import { missingSignature } from './faults.ts'
+import type { RefusedSignatures } from './refused-signatures.ts'
 import type { Verifier } from './verifier.ts'
 
 export interface VerifyDeps {
   readonly directory: Directory
   readonly verifier: Verifier
+  readonly refused: Pick<RefusedSignatures, 'note'>
   /** The public authority, which is the second line of the signed string. */
   readonly authority: string
 }
@@ -31,7 +34,7 @@ interface Signed {
  * allows it.
  */
 export async function verifySigner(
-  { directory, verifier, authority }: VerifyDeps,
+  { directory, verifier, refused, authority }: VerifyDeps,
   { raw, operation, input }: Signed,
   context: CallContext,
 ): Promise<Credentials | null> {
@@ -45,11 +48,14 @@ export async function verifySigner(
     operation.keyFrom === 'body'
       ? getKeyOfBody(credentials, input.body)
       : await getSignerKey(directory, credentials, context)
-  await checkSignature(verifier, key, credentials, {
-    authority,
-    method: raw.method ?? '',
-    target: input.target,
-    body: input.body.bytes,
-  })
+  const request = { authority, method: raw.method ?? '', target: input.target, body: input.body.bytes }
+  try {
+    await checkSignature(verifier, key, credentials, request)
+  } catch (error) {
+    // A key of the body need not be registered.
+    if (error instanceof ServiceError && error.code === 'signature_invalid' && operation.keyFrom === 'directory')
+      refused.note(credentials.agentId)
+    throw error
+  }
   return credentials
 }

@@ -1,10 +1,11 @@
-import type { ReplyOf, RequestOf } from '@svc/contracts/define.ts'
+import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { registerAgent as registerAgentCall } from '@svc/contracts/identity.ts'
 import { isAgentName } from '@svc/contracts/ids.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
 import { agentIdOf } from '@svc/svc1/agent-id.ts'
 import { decodePublicKeyText } from '@svc/svc1/public-key.ts'
+import { requestIdOf } from '@svc/telemetry/trace.ts'
 import type { IdentityDeps } from '../deps.ts'
 import { addressOf } from '../domain/agent.ts'
 import { decodeChallenge } from '../domain/challenge.ts'
@@ -27,8 +28,10 @@ export async function registerAgent(
     authority,
     challengeKeys,
     isReserved,
-  }: Pick<IdentityDeps, 'database' | 'authority' | 'challengeKeys' | 'isReserved'>,
+    security,
+  }: Pick<IdentityDeps, 'database' | 'authority' | 'challengeKeys' | 'isReserved' | 'security'>,
   { name, pubkey, challenge: challengeText, nonce }: Request,
+  { traceparent }: CallContext,
 ): Promise<Reply> {
   if (!isAgentName(name)) throw new ServiceError('invalid_name')
   // Decoding is enough here. The gateway has checked the key's order to verify the signature. `issueChallenge` has
@@ -47,6 +50,7 @@ export async function registerAgent(
       (await register(database, { agentId, name, publicKey, challenge: verdict.challenge }))
     ) {
       failpoint('identity.registration.committed')
+      if (verdict.kind === 'first') security.note('registration', agentId, { request_id: requestIdOf(traceparent) })
       return { agent_id: agentId, address: addressOf(name, authority) }
     }
   }

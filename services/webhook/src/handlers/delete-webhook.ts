@@ -1,27 +1,28 @@
-import type { ReplyOf, RequestOf } from '@svc/contracts/define.ts'
+import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { closeWebhook as closeWebhookCall, deleteWebhook as deleteWebhookCall } from '@svc/contracts/webhook.ts'
+import { requestIdOf } from '@svc/telemetry/trace.ts'
 import type { WebhookDeps } from '../deps.ts'
 import { lockEndpoint, lockExisting, markRevoked, replaceConfiguration } from '../store/endpoints.ts'
 
-type Deps = Pick<WebhookDeps, 'database'>
-
 /** Deletes the webhook together with its pending jobs. */
 export async function deleteWebhook(
-  { database }: Deps,
+  { database, security }: Pick<WebhookDeps, 'database' | 'security'>,
   { agent_id: agentId }: RequestOf<typeof deleteWebhookCall>,
+  { traceparent }: CallContext,
 ): Promise<ReplyOf<typeof deleteWebhookCall>> {
   await database.transaction(async (tx) => {
     const endpoint = await lockExisting(tx, agentId)
     if (endpoint === undefined || endpoint.configuration === null) throw new ServiceError('not_found')
     await replaceConfiguration(tx, agentId, endpoint, undefined)
   }, agentId)
+  security.note('webhook_deleted', agentId, { request_id: requestIdOf(traceparent) })
   return {}
 }
 
 /** Deletes the webhook and prevents a new one, even by a request that was admitted before the revocation. */
 export async function closeWebhook(
-  { database }: Deps,
+  { database }: Pick<WebhookDeps, 'database'>,
   { agent_id: agentId }: RequestOf<typeof closeWebhookCall>,
 ): Promise<ReplyOf<typeof closeWebhookCall>> {
   await database.transaction(async (tx) => {

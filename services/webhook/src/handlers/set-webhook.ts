@@ -5,10 +5,11 @@ import { ServiceError } from '@svc/contracts/errors.ts'
 import type { setWebhook as setWebhookCall } from '@svc/contracts/webhook.ts'
 import { parseWebhookUrl } from '@svc/outbound/webhook-url.ts'
 import type { Tx } from '@svc/postgres/database.ts'
+import { requestIdOf } from '@svc/telemetry/trace.ts'
 import type { WebhookDeps } from '../deps.ts'
 import { lockEndpoint, replaceConfiguration } from '../store/endpoints.ts'
 
-type Deps = Pick<WebhookDeps, 'database' | 'charging' | 'operations' | 'secrets' | 'exemptTargets'>
+type Deps = Pick<WebhookDeps, 'database' | 'charging' | 'operations' | 'secrets' | 'exemptTargets' | 'security'>
 
 /** Every PUT of a webhook costs 1 unit, even a repeat (spec 11.2). */
 const UNITS = 1
@@ -37,5 +38,6 @@ export async function setWebhook(
     },
   }
   await chargedChange(deps, change, context)
+  deps.security.note('webhook_changed', agentId, { request_id: requestIdOf(context.traceparent) })
   return { url, pending: 0, failed: 0 }
 }
