@@ -10,13 +10,21 @@ import { type ProcessConfig, readProcess } from './process.ts'
  */
 export interface ConnectionConfig extends NatsConfig {
   databaseUrl: string
+  /** The file of the URL, if it is in one. Its user and password may change while the process runs. */
+  databaseUrlFile?: string | undefined
   /** Undefined if the service does not run in its own process. The log then starts at `info`, and there is no listener. */
   process?: ProcessConfig
 }
 
 /** Collects mistakes for the reader's `check()`. */
 export function readConnections(env: EnvReader): ConnectionConfig {
-  return { ...readNats(env), databaseUrl: readDatabaseUrl(env), process: readProcess(env) }
+  const isInFile = env.optional('SVC_DATABASE_URL') === undefined
+  return {
+    ...readNats(env),
+    databaseUrl: readDatabaseUrl(env),
+    ...(isInFile ? { databaseUrlFile: env.optional('SVC_DATABASE_URL_FILE') } : {}),
+    process: readProcess(env),
+  }
 }
 
 /** The URL of NATS and the variables beside it. Collects mistakes for the reader's `check()`. */

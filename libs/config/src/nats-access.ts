@@ -17,28 +17,32 @@ export interface NatsAccess {
   readonly files: Readonly<Partial<Record<NatsFile, string | undefined>>>
 }
 
-/** The login is one of these files, or the password in the URL. */
+/** The login is one of these files, or user and password in the URL, which may be in a file too. */
 const LOGIN_FILES = ['SVC_NATS_CREDS_FILE', 'SVC_NATS_NKEY_FILE', 'SVC_NATS_PASSWORD_FILE'] as const
 export const TLS_FILES = ['SVC_NATS_CA_FILE', 'SVC_NATS_CERT_FILE', 'SVC_NATS_KEY_FILE'] as const
 const USER = /^[A-Za-z0-9_-]+$/
 
-/** @returns the variable that has the login; undefined if the URL has it. */
-export function loginFileOf(files: NatsAccess['files']): (typeof LOGIN_FILES)[number] | undefined {
-  return LOGIN_FILES.find((variable) => files[variable] !== undefined)
+/** @returns the variable that names the file with the login; undefined if the login is in the environment. */
+export function loginFileOf(
+  files: NatsAccess['files'],
+): (typeof LOGIN_FILES)[number] | 'SVC_NATS_URL_FILE' | undefined {
+  return ([...LOGIN_FILES, 'SVC_NATS_URL_FILE'] as const).find((variable) => files[variable] !== undefined)
 }
 
 /** Collects mistakes for the reader's `check()`. */
 export function readNatsAccess(env: EnvReader, natsUrl: string): NatsAccess | undefined {
+  const url = parseIfValid(natsUrl)
+  const hasLoginInUrlFile = env.optional('SVC_NATS_URL') === undefined && url !== undefined && url.password !== ''
   const paths = NATS_FILES.flatMap((variable) => {
     const path = env.optional(variable)
-    return path === undefined ? [] : [[variable, path] as const]
+    const isUsed = path !== undefined && (variable !== 'SVC_NATS_URL_FILE' || hasLoginInUrlFile)
+    return isUsed ? [[variable, path] as const] : []
   })
   const user = env.optional('SVC_NATS_USER')
   if (user === undefined && paths.length === 0) return undefined
   if (user !== undefined && !USER.test(user))
     env.fail('SVC_NATS_USER', `is ${user}, which has more than letters, digits, _ and -`)
   const access = { user, files: Object.fromEntries(paths) as NatsAccess['files'] }
-  const url = parseIfValid(natsUrl)
   checkFiles(env, access)
   checkTls(env, access, url)
   checkLogin(env, access, url)
@@ -58,7 +62,7 @@ function checkFiles(env: EnvReader, { files }: NatsAccess): void {
   const texts = new Map<NatsFile, string>()
   for (const variable of NATS_FILES) {
     const path = files[variable]
-    if (path === undefined) continue
+    if (path === undefined || variable === 'SVC_NATS_URL_FILE') continue // the URL has been read already
     try {
       texts.set(variable, readNatsFile(variable, path))
     } catch (error) {

@@ -4,6 +4,7 @@
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { parseNatsUrl } from './nats-url.ts'
 
 /** Throws a TypeError if the content is not of the kind that the variable needs. */
 const CHECKS = {
@@ -17,7 +18,9 @@ const CHECKS = {
   /** The seed of a key. */
   SVC_NATS_NKEY_FILE: checkSeed,
   SVC_NATS_PASSWORD_FILE: checkPassword,
-} as const satisfies Record<string, (text: string) => void>
+  /** The URL with user and password. */
+  SVC_NATS_URL_FILE: parseNatsUrl,
+} as const satisfies Record<string, (text: string) => unknown>
 
 export type NatsFile = keyof typeof CHECKS
 export const NATS_FILES = Object.keys(CHECKS) as readonly NatsFile[]

@@ -7,7 +7,9 @@ import { defineCount, defineLevel } from '@svc/telemetry/metrics.ts'
 import { sayOnce } from '@svc/telemetry/problem-log.ts'
 import { TlsError } from '@svc/tls/failure.ts'
 import { type ConnectionOptions, connect, ErrorCode, type NatsConnection, NatsError } from 'nats'
-import { contextFrom, loginFrom } from './connection/credentials.ts'
+import { contextFrom, loginFrom, ownerOf } from './connection/credentials.ts'
+import { LoginWatch } from './connection/login-watch.ts'
+import { drainWithin, MovingConnection } from './connection/moving-connection.ts'
 import { explainReset, explainTls, tlsFor } from './connection/tls.ts'
 
 const connected = defineLevel({
@@ -72,16 +74,21 @@ export async function connectNats({
   asOperator = false,
   firstConnectMs,
 }: NatsOptions): Promise<Nats> {
-  const { servers, password, tls, hosts, ...first } = parseNatsUrl(url)
-  const user = access.user ?? first.user
-  const owner = user.replace(/_b$/, '')
+  const { servers, password, tls, hosts, user: userOfUrl } = parseNatsUrl(url)
+  const user = access.user ?? userOfUrl
+  const owner = ownerOf(user)
   const { inboxPrefix, ownInbox } = asOperator ? inboxesOfOperator(owner) : inboxesOf(owner)
   const fail = sayOnce((text) => logger.error(text))
-  const authenticator = loginFrom(access, user, fail)
+  const readLogin = loginFrom(access, user, fail)
+  const logins = readLogin && new LoginWatch(readLogin)
   const options: ConnectionOptions = {
     servers: [...servers],
     name,
-    ...(authenticator !== undefined ? { authenticator } : user === '' ? {} : { user, pass: password }),
+    ...(logins !== undefined
+      ? { authenticator: logins.createAuthenticator() }
+      : user === ''
+        ? {}
+        : { user, pass: password }),
     ...(tls ? { tls: tlsFor(hosts, contextFrom(access, fail)) } : {}),
     inboxPrefix: ownInbox,
     maxReconnectAttempts: -1,
@@ -96,12 +103,19 @@ export async function connectNats({
   }
   const explain: Explain = (error, server) =>
     explainTls(error, server) ?? (tls ? explainReset(error, server) : undefined)
-  const logFailure = failureLog({ logger, fail, explain, loginFile: loginFileOf(access.files) })
-  const connection =
+  const loginFile = loginFileOf(access.files)
+  const logFailure = failureLog({ logger, fail, explain, loginFile, userOf: () => logins?.user ?? user })
+  const first =
     firstConnectMs === undefined ? await untilConnected(options, logFailure) : await connectOnce(options, explain)
+  logins?.noteConnected()
+  const connection =
+    logins === undefined || firstConnectMs !== undefined
+      ? first
+      : followLogin(logins, first, { options, logger, fail, explain, loginFile })
   let lost = false
   void watchStatus(connection, logger, logFailure, (isLost) => {
     lost = isLost
+    if (!isLost) logins?.noteConnected()
   })
   const isConnected = (): boolean => !lost && !connection.isClosed()
   const level = connected.read(() => [[{}, isConnected() ? 1 : 0]])
@@ -116,6 +130,31 @@ function inboxesOf(owner: string): Pick<Nats, 'inboxPrefix' | 'ownInbox'> {
 
 function inboxesOfOperator(operator: string): Pick<Nats, 'inboxPrefix' | 'ownInbox'> {
   return { inboxPrefix: '_INBOX_admin', ownInbox: `_INBOX_admin.admin.${operator}` }
+}
+
+interface FollowedLogin extends Omit<FailureLogOptions, 'userOf'> {
+  readonly options: ConnectionOptions
+}
+
+/** @returns a connection that moves to each new login of the file that the server accepts. */
+function followLogin(
+  logins: LoginWatch,
+  first: NatsConnection,
+  { options, logger, fail, ...failures }: FollowedLogin,
+): NatsConnection {
+  const moving = new MovingConnection(first)
+  let user = ''
+  const kept = (text: string): void => fail(`${text} Until then the process uses the login that it used before.`)
+  const logFailure = failureLog({ logger, fail: kept, ...failures, userOf: () => user })
+  void logins.follow(moving, {
+    connect: (authenticator) => connectOrFail({ ...options, authenticator, ignoreAuthErrorAbort: false }),
+    moved: (login) => logger.info({ user: login.user }, 'nats: uses the new login'),
+    refused: (error, login) => {
+      user = login.user
+      logFailure(error, serversOf(options))
+    },
+  })
+  return moving.view
 }
 
 /** @returns a sentence for the operator if TLS failed. */
@@ -165,19 +204,21 @@ interface FailureLogOptions {
   readonly explain: Explain
   /** The variable with the login, if the URL does not have it. */
   readonly loginFile: string | undefined
+  /** The user that was refused. */
+  readonly userOf: () => string
 }
 
 /** Logs each failure at most once a minute. TLS and login failures are errors, because retries cannot fix them. */
-function failureLog({ logger, fail, explain, loginFile }: FailureLogOptions): LogFailure {
+function failureLog({ logger, fail, explain, loginFile, userOf }: FailureLogOptions): LogFailure {
   const warn = sayOnce((text) => logger.warn(text))
-  const advice =
+  const advice = (): string =>
     loginFile === undefined
       ? 'SVC_NATS_URL: compare user and password'
-      : `${loginFile}: compare it with the users of NATS`
+      : `${loginFile}: compare it with the users of NATS (user ${userOf()})`
   return (error, server) => {
     const problem = explain(error, server)
     if (problem !== undefined) fail(problem)
-    else if (isLoginRefused(error)) fail(`NATS at ${server} refuses the login in ${advice}.`)
+    else if (isLoginRefused(error)) fail(`NATS at ${server} refuses the login in ${advice()}.`)
     else warn(`NATS at ${server} cannot be reached: ${error instanceof Error ? error.message : String(error)}.`)
   }
 }
@@ -205,13 +246,6 @@ async function watchStatus(
   }
 }
 
-/** Drains for at most `limitMs`, because a busy consumer can block a drain for ever. */
 export async function drainNats({ connection }: Nats, limitMs = 5_000): Promise<void> {
-  if (connection.isClosed()) return
-  const limit = Promise.withResolvers<void>()
-  const timer = setTimeout(limit.resolve, limitMs)
-  // The drain throws if the connection is gone. It is about to be closed anyway.
-  await Promise.race([connection.drain().catch(() => {}), limit.promise])
-  clearTimeout(timer)
-  await connection.close()
+  await drainWithin(connection, limitMs)
 }

@@ -2,7 +2,8 @@ import { FairQueue } from '@svc/batching/fair-queue.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import postgres from 'postgres'
-import { driverOptions, greetingOf, parseServer } from './connection/server.ts'
+import { type Pool, Pools } from './connection/pools.ts'
+import { driverOptions, greetingOf, type PostgresServer, parseServer } from './connection/server.ts'
 import { SESSION_SETTINGS, STATEMENT_TIMEOUT_MS, timeouts } from './connection/session.ts'
 import { createSockets } from './connection/sockets.ts'
 import { watchStatements } from './connection/statements.ts'
@@ -15,6 +16,8 @@ export type Tx = postgres.TransactionSql
 export interface DatabaseOptions {
   /** `postgres://user:password@host:port/database?sslmode=…` (libs/config, database-url.ts). */
   url: string
+  /** The file that the URL came from. The process moves to a changed user and password while it runs. */
+  urlFile?: string | undefined
   /** Shown in pg_stat_activity. */
   application: string
   logger: Logger
@@ -50,7 +53,6 @@ const CONNECT_TIMEOUT_SECONDS = 3
  * query would time out while the database is down, and the pool would stay down for up to 20 s after the database is back.
  */
 const RECONNECT_SECONDS = 0.5
-const CLOSE_TIMEOUT_SECONDS = 5
 
 export interface Database extends AsyncDisposable {
   readonly sql: Sql
@@ -78,42 +80,51 @@ export function openDatabase(options: DatabaseOptions): Database {
   const sockets = createSockets()
   const server = parseServer(options.url)
   for (const reason of server.ignored) options.logger.info(`SVC_DATABASE_URL: ${reason}`)
-  const pool = openPool(options, { server, sockets, poolSize, statementTimeoutMs })
-  const sql = statements.watch(pool)
+  const pools = new Pools({
+    url: options.url,
+    urlFile: options.urlFile,
+    open: (of) => statements.watch(openPool(options, { server: of, sockets, poolSize, statementTimeoutMs })),
+    logger: options.logger,
+  })
   const asServiceError = serviceErrors(server, options.logger)
   const clientDeadlineMs = statementTimeoutMs + QUERY_GRACE_MS
   const endHalfOpen = (): void => sockets.endSilent(clientDeadlineMs - TIMER_MS)
   // More than one transaction for a row would only wait for its lock, and take connections that others need.
   const transactions = new FairQueue({ atOnce: Math.ceil(poolSize * TRANSACTION_SHARE), oneOfKey: true })
   let underWay = 0
-  const onSettled = (): void => {
-    underWay -= 1
-  }
-  const within = <T>(deadlineMs: number, begin: () => PromiseLike<T>): Promise<T> => {
+  const within = <T>(deadlineMs: number, begin: (pool: Pool) => PromiseLike<T>): Promise<T> => {
     if (underWay >= MAX_UNDER_WAY)
       throw new ServiceError('unavailable', { cause: new Error('too many queries are under way') })
-    const work = begin()
+    const pool = pools.present
+    const work = begin(pool)
     underWay += 1
+    const leave = pools.enter(pool)
+    const onSettled = (): void => {
+      underWay -= 1
+      leave()
+    }
     return withDeadline(work, deadlineMs, { onLate: endHalfOpen, onSettled })
   }
 
   const run = async <T>(work: (sql: Sql) => PromiseLike<T>): Promise<T> => {
     try {
-      return await within(clientDeadlineMs, () => work(sql))
+      return await within(clientDeadlineMs, ({ sql }) => work(sql))
     } catch (error) {
       throw asServiceError(error)
     }
   }
 
   return {
-    sql,
+    get sql() {
+      return pools.present.sql
+    },
     run,
     async transaction<T>(work: (tx: Tx) => Promise<T>, lock?: string): Promise<T> {
       const turn = { key: lock ?? Symbol('no lock') }
       const giveUpMs = performance.now() + statementTimeoutMs
-      const begin = (): Promise<T> => {
+      const begin = ({ sql }: Pool): Promise<T> => {
         if (performance.now() > giveUpMs) throw new ServiceError('unavailable', { cause: new Error(TOO_MANY) })
-        return pool.begin((tx) => {
+        return sql.begin((tx) => {
           // Sent together with the first statement of `work`, which fails if this fails.
           void tx.unsafe(`set local lock_timeout = ${LOCK_TURN_MS}`).execute()
           return work(statements.watch(tx))
@@ -121,7 +132,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       }
       for (let attempt = 1; ; ) {
         try {
-          return await within(clientDeadlineMs * 2, () => transactions.runInTurn(turn, begin))
+          return await within(clientDeadlineMs * 2, (pool) => transactions.runInTurn(turn, () => begin(pool)))
         } catch (error) {
           if (isLockTimeout(error) && performance.now() < giveUpMs) continue
           if (attempt >= MAX_ATTEMPTS || !isConflict(error)) throw asServiceError(error)
@@ -130,7 +141,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       }
     },
     async [Symbol.asyncDispose]() {
-      await pool.end({ timeout: CLOSE_TIMEOUT_SECONDS })
+      await pools[Symbol.asyncDispose]()
       sockets[Symbol.dispose]()
       statements[Symbol.dispose]()
     },
@@ -146,7 +157,7 @@ function openPool(
     poolSize,
     statementTimeoutMs,
   }: {
-    server: ReturnType<typeof parseServer>
+    server: PostgresServer
     sockets: ReturnType<typeof createSockets>
     poolSize: number
     statementTimeoutMs: number

@@ -4,7 +4,7 @@ import type { Logger } from '@svc/telemetry/logger.ts'
 import { sayOnce } from '@svc/telemetry/problem-log.ts'
 import { TlsError } from '@svc/tls/failure.ts'
 import postgres from 'postgres'
-import type { PostgresServer } from './connection/server.ts'
+import { LoginError, type PostgresServer } from './connection/server.ts'
 
 /** Attempts at a transaction that fails with a deadlock or a serialization failure. */
 export const MAX_ATTEMPTS = 5
@@ -54,12 +54,15 @@ const UNAVAILABLE_CODES = new Set([
   'QUERY_TIMEOUT',
 ])
 
-/** Translates errors of the driver for callers. Also logs a TLS failure, once a minute, because no retry can fix it. */
-export function serviceErrors({ asTlsError }: PostgresServer, logger: Logger): (error: unknown) => unknown {
+/** Translates errors of the driver for callers. Also logs a TLS failure or a refused login, once a minute, because no retry fixes it. */
+export function serviceErrors(
+  { asConnectionError }: Pick<PostgresServer, 'asConnectionError'>,
+  logger: Logger,
+): (error: unknown) => unknown {
   const logProblem = sayOnce((problem) => logger.error(problem))
   return (error) => {
-    const cause = asTlsError(error)
-    if (cause instanceof TlsError) {
+    const cause = asConnectionError(error)
+    if (cause instanceof TlsError || cause instanceof LoginError) {
       logProblem(cause.message)
       return new ServiceError('unavailable', { cause })
     }

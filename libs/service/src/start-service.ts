@@ -62,6 +62,7 @@ export function startService({ name, config, schemaDir, build }: ServiceOptions)
       const database = stack.use(
         openDatabase({
           url: config.databaseUrl,
+          urlFile: config.databaseUrlFile,
           application: `svc-${name}`,
           logger,
           ...(config.poolSize === undefined ? {} : { poolSize: config.poolSize }),

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { type NatsServer, startNats } from '@svc/local/engines/nats.ts'
 import { deriveSecrets } from '@svc/local/engines/secrets.ts'
 import type { NatsLogin } from '@svc/local/topology.ts'
+import { markOf } from '@svc/processes/marks.ts'
 import type { TestRun } from './nats/engine-broker.ts'
 
 /** The environment variable with the address of the engine broker. The main process of a run sets it for its workers. */
@@ -55,6 +56,8 @@ interface ConfiguredNats extends AsyncDisposable {
   urlFor(user: NatsLogin): string
   /** Starts the server again on the same port. @param files are added to the existing files. */
   restart(config: string, files?: object): Promise<void>
+  /** Replaces these files, and has the running server read its configuration again. */
+  reload(files: object): void
 }
 
 /**
@@ -68,10 +71,15 @@ export async function startConfiguredNats(config: string, files: object = {}): P
   const path = join(folder, name)
   mkdirSync(path, { recursive: true, mode: 0o700 })
   // NATS includes only files below the folder of the including file
-  copyFileSync(fileURLToPath(new URL('../../../deploy/nats/users.conf', import.meta.url)), join(path, 'users.conf'))
-  const start = (text: string, added: object, port?: number): Promise<NatsServer> => {
-    const all = { ...added, 'server.conf': text.replaceAll('$FOLDER', path) }
+  for (const file of ['users.conf', 'passwords.conf'])
+    copyFileSync(fileURLToPath(new URL(`../../../deploy/nats/${file}`, import.meta.url)), join(path, file))
+  const write = (all: object): void => {
     for (const [file, content] of Object.entries(all)) writeFileSync(join(path, file), content, { mode: 0o600 })
+  }
+  const start = (text: string, added: object, port?: number): Promise<NatsServer> => {
+    // A reload does not read the name in the arguments, and is refused if the name seems to change.
+    const named = `server_name: "${markOf(mark, name)}"\n${text}`
+    write({ ...added, 'server.conf': named.replaceAll('$FOLDER', path) })
     const settings = { folder, mark, name, passwords, config: join(path, 'server.conf'), onProblem: () => {} }
     return startNats({ ...settings, ...(port === undefined ? {} : { port }) })
   }
@@ -82,6 +90,10 @@ export async function startConfiguredNats(config: string, files: object = {}): P
     async restart(next, added = {}) {
       await server.stop()
       server = await start(next, added, server.port)
+    },
+    reload(replaced) {
+      write(replaced)
+      server.kill('SIGHUP')
     },
     async [Symbol.asyncDispose]() {
       await server.stop()

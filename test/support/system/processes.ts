@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type LogEvent, parseLogLine } from '@svc/local/output/log-lines.ts'
 import { type ServiceOptions, startService } from '@svc/local/services.ts'
 import type { ServiceName } from '@svc/local/topology.ts'
@@ -80,11 +80,13 @@ function startFromImage(image: string): (options: ServiceOptions) => Child {
     const container = `svc-test-${randomUUID()}`
     const passed = Object.keys(env).filter((variable) => PASSED.test(variable) && env[variable] !== undefined)
     const { NODE_EXTRA_CA_CERTS: caFile } = env
+    const folders = new Set(passed.filter((name) => name.endsWith('_FILE')).map((name) => dirname(env[name] ?? '')))
     const args = [
       // share the pid namespace: the first process of a namespace cannot kill itself, which failpoints do
       ...['run', '--rm', '--name', container, '--network', 'host', '--pid', 'host'],
       ...['--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--no-healthcheck'],
       ...passed.flatMap((variable) => ['--env', variable]),
+      ...[...folders].flatMap((folder) => ['--volume', `${folder}:${folder}:ro`]),
       ...(caFile === undefined ? [] : ['--volume', `${caFile}:${caFile}:ro`]),
       ...[image, `${service}.js`],
     ]

@@ -33,6 +33,8 @@ export interface SystemOptions {
   envOf?: Record<string, NodeJS.ProcessEnv>
   /** A database of the test, which is deleted with the system. */
   database?: TestDatabase
+  /** A NATS server of the test, which is stopped with the system. */
+  nats?: TestNats
   /** Maps the URL of a store to the URL that a process gets, e.g. of a proxy. @param name e.g. `messaging-1`. */
   databaseUrl?: (url: string, name: string) => string
   /** The same for the URLs of NATS. */
@@ -82,13 +84,14 @@ export async function startUnwatched({
   env = {},
   envOf = {},
   database: own,
+  nats: ownNats,
   databaseUrl = (url) => url,
   natsUrl = (url) => url,
 }: SystemOptions = {}): Promise<TestSystem> {
   await using started = new AsyncDisposableStack()
   const run = await findTestRun()
   const database = started.use(own ?? (await createTestDatabase(STORES)))
-  const nats = started.use(await startTestNats())
+  const nats = started.use(ownNats ?? (await startTestNats()))
   const countOf = (service: ServiceName): number => replicas[service] ?? REPLICAS
   const httpPort = await takePorts(countOf('gateway'))
   const authority = `127.0.0.1:${httpPort}`

@@ -1,4 +1,4 @@
-import type { JetStreamManager } from 'nats'
+import type { JetStreamManager, NatsConnection } from 'nats'
 import type { Nats } from '../connect.ts'
 import { ConnectionWatch } from '../connection/connection-watch.ts'
 import { type StreamManagement, verifyStream } from './managed-streams.ts'
@@ -20,18 +20,17 @@ interface KeptStreamOptions {
 
 /** A stream that this service keeps in existence, and within the bounds of its definition. */
 export class KeptStream {
-  readonly #manager: JetStreamManager
+  readonly #connection: NatsConnection
   readonly #definition: StreamDefinition
   readonly #management: StreamManagement
   readonly #watch: ConnectionWatch
 
   private constructor(
     { connection }: Nats,
-    manager: JetStreamManager,
     definition: StreamDefinition,
     { management = 'create', onBack }: KeptStreamOptions,
   ) {
-    this.#manager = manager
+    this.#connection = connection
     this.#definition = definition
     this.#management = management
     this.#watch = new ConnectionWatch(connection, (state) => {
@@ -40,19 +39,25 @@ export class KeptStream {
   }
 
   static async open(nats: Nats, definition: StreamDefinition, options: KeptStreamOptions = {}): Promise<KeptStream> {
-    const manager = await nats.connection.jetstreamManager({ checkAPI: false })
-    return new KeptStream(nats, manager, definition, options)
+    return new KeptStream(nats, definition, options)
   }
 
   /** Creates the stream if it does not exist, or gives it the bounds of its definition. If it is managed elsewhere, verifies it. */
   async keep(): Promise<void> {
     const keep = this.#management === 'verify' ? verifyStream : alignStream
-    await this.#watch.whileConnected(() => keep(this.#manager, this.#definition))
+    await this.#watch.whileConnected(async () => keep(await this.#manager(), this.#definition))
   }
 
   /** @throws Error if the stream does not exist or is unavailable. */
   async size(): Promise<StreamSize> {
-    const { state, config } = await this.#watch.whileConnected(() => this.#manager.streams.info(this.#definition.name))
+    const { state, config } = await this.#watch.whileConnected(async () =>
+      (await this.#manager()).streams.info(this.#definition.name),
+    )
     return { bytes: state.bytes, maxBytes: config.max_bytes }
+  }
+
+  /** A new one each time, because the connection may have moved. It sends nothing. */
+  #manager(): Promise<JetStreamManager> {
+    return this.#connection.jetstreamManager({ checkAPI: false })
   }
 }

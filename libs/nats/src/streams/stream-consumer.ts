@@ -56,7 +56,6 @@ const DRAIN_LIMIT_MS = 1_000
  */
 export class StreamConsumer implements AsyncDisposable {
   readonly #connection: NatsConnection
-  readonly #manager: JetStreamManager
   readonly #definition: ConsumerDefinition
   readonly #options: StreamConsumerOptions
   readonly #inbox: string
@@ -67,14 +66,8 @@ export class StreamConsumer implements AsyncDisposable {
   #current: CurrentPull | undefined
   #isMade = false
 
-  private constructor(
-    { connection, ownInbox }: Nats,
-    manager: JetStreamManager,
-    definition: ConsumerDefinition,
-    options: StreamConsumerOptions,
-  ) {
+  private constructor({ connection, ownInbox }: Nats, definition: ConsumerDefinition, options: StreamConsumerOptions) {
     this.#connection = connection
-    this.#manager = manager
     this.#definition = definition
     this.#options = options
     this.#inbox = createInbox(ownInbox)
@@ -90,8 +83,7 @@ export class StreamConsumer implements AsyncDisposable {
     definition: ConsumerDefinition,
     options: StreamConsumerOptions,
   ): Promise<StreamConsumer> {
-    const manager = await nats.connection.jetstreamManager({ checkAPI: false, timeout: API_TIMEOUT_MS })
-    return new StreamConsumer(nats, manager, definition, options)
+    return new StreamConsumer(nats, definition, options)
   }
 
   /**
@@ -118,7 +110,7 @@ export class StreamConsumer implements AsyncDisposable {
   /** The number of unfinished events: not delivered yet, or not acknowledged. @throws Error if the stream is unavailable. */
   async lag(): Promise<number> {
     const { stream, config } = this.#definition
-    const { num_pending, num_ack_pending } = await this.#manager.consumers.info(stream, config.durable_name)
+    const { num_pending, num_ack_pending } = await (await this.#manager()).consumers.info(stream, config.durable_name)
     return num_pending + num_ack_pending
   }
 
@@ -130,6 +122,11 @@ export class StreamConsumer implements AsyncDisposable {
     await Promise.race([this.#subscription.drain().catch(() => {}), limit.promise])
     clearTimeout(timer)
     await Promise.all(this.#handling)
+  }
+
+  /** A new one each time, because the connection may have moved. It sends nothing. */
+  #manager(): Promise<JetStreamManager> {
+    return this.#connection.jetstreamManager({ checkAPI: false, timeout: API_TIMEOUT_MS })
   }
 
   async #take(pull: CurrentPull, { maxEvents, waitMs }: PullOptions): Promise<boolean> {
@@ -148,7 +145,7 @@ export class StreamConsumer implements AsyncDisposable {
     if (this.#isMade) return true
     const ensure = this.#options.management === 'verify' ? verifyConsumer : ensureConsumer
     try {
-      await ensure(this.#manager, this.#definition)
+      await ensure(await this.#manager(), this.#definition)
       this.#isMade = true
       return true
     } catch (error) {

@@ -2,7 +2,7 @@ import type { ConnectionOptions } from 'node:tls'
 import { type DatabaseUrl, parseDatabaseUrl, type SslMode } from '@svc/config/database-url.ts'
 import { explainNoTls, explainTlsFailure, TlsError } from '@svc/tls/failure.ts'
 import { trustedContext } from '@svc/tls/trust.ts'
-import type { Options } from 'postgres'
+import postgres, { type Options } from 'postgres'
 
 /** A Postgres server, as both clients (`pg` and `postgres`) need it. TLS is given as Node's options. */
 export interface PostgresServer
@@ -13,23 +13,47 @@ export interface PostgresServer
   /** A function, so that an empty password is not replaced by PGPASSWORD or a file. */
   readonly password: () => string
   readonly ssl: false | ConnectionOptions
+  /** Everything except user and password. Two servers with the same place differ only in the login. */
+  readonly place: string
   /** @returns a TlsError if the error comes from TLS, otherwise the error itself. */
   asTlsError(error: unknown): unknown
+  /** The same, and a LoginError if the server refuses the login. */
+  asConnectionError(error: unknown): unknown
 }
 
 /** @throws TypeError if the URL is invalid, or asks for something that is not supported. */
 export function parseServer(databaseUrl: string): PostgresServer {
   const { password, sslmode, server, ...parsed } = parseDatabaseUrl(databaseUrl)
+  const place = JSON.stringify({ sslmode, server, ...parsed, user: '' })
   const about = { name: `Postgres at ${server}`, variable: 'SVC_DATABASE_URL' }
+  const asTlsError = (error: unknown): unknown => {
+    const problem = isNoTls(error) ? explainNoTls(about, 'sslmode=disable') : explainTlsFailure(error, about)
+    return problem === undefined ? error : new TlsError(problem, { cause: error })
+  }
   return {
     ...parsed,
     password: () => password,
     ssl: tlsFor(sslmode),
-    asTlsError(error) {
-      const problem = isNoTls(error) ? explainNoTls(about, 'sslmode=disable') : explainTlsFailure(error, about)
-      return problem === undefined ? error : new TlsError(problem, { cause: error })
+    place,
+    asTlsError,
+    asConnectionError(error) {
+      if (!isLoginRefused(error)) return asTlsError(error)
+      return new LoginError(
+        `${about.name} refuses the login in ${about.variable} (${error.message}): compare it with the roles of Postgres.`,
+        { cause: error },
+      )
     },
   }
+}
+
+/** The message says which login is refused, and what to do. */
+export class LoginError extends Error {
+  override name = 'LoginError'
+}
+
+/** A wrong password, a role that does not exist or may not log in, or a rule of pg_hba.conf. */
+function isLoginRefused(error: unknown): error is postgres.PostgresError {
+  return error instanceof postgres.PostgresError && ['28P01', '28000'].includes(error.code)
 }
 
 /**
