@@ -1,32 +1,31 @@
 /**
  * `node secrets.js <folder>` generates every secret of a deployment, as files `<folder>/<secret>/<key>`.
  * deploy/kubernetes reads them from Secrets, deploy/compose from files. Existing secrets stay unchanged, so it is safe to
- * run again. To change a secret, see docs/operating/rotate.md.
+ * run again. With `--rotate <secret>/<key>` it first changes this secret (docs/operating/rotate.md).
  */
-import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { parseDatabaseUrl } from '@svc/config/database-url.ts'
 import { ConfigError } from '@svc/config/env-reader.ts'
+import { newKey, newPassword, rotateSecret, STEPS, type Step } from './rotate-secret.ts'
 import { runCommand } from './run-command.ts'
 import { listStores } from './store.ts'
 
 const USAGE =
-  'usage: secrets.js <folder> [--nats nats:4222 or tls://nats:4222] [--database postgres://postgres@postgres:5432/svc]'
+  'usage: secrets.js <folder> [--nats nats:4222 or tls://nats:4222] [--database postgres://postgres@postgres:5432/svc] [--rotate <secret>/<key> [--step add|use|drop]]'
 
 await runCommand(async ({ args, say }) => {
-  const { folder, nats, database } = parseCommand(args)
+  const { folder, nats, database, rotate, step } = parseCommand(args)
+  if (rotate !== undefined) rotateSecret(folder, rotate, step)
   const stores = listStores()
   const lines: string[] = []
   const services = [...stores, 'gateway']
   const secret = (path: string, make: () => string): string => readOrMake(join(folder, path), make)
-  // NATS reads passwords from its environment without quotes, so a password has only letters and digits and begins with a
-  // letter.
-  const password = (path: string): string => secret(path, () => `n${randomBytes(24).toString('hex')}`)
-  const key = (path: string): string => secret(path, () => randomBytes(32).toString('hex'))
+  const password = (path: string): string => secret(path, newPassword)
+  const key = (path: string): string => secret(path, newKey)
 
-  lines.push(`SVC_NATS_ROUTE_PASSWORD=${password('nats/route')}`)
+  const route = password('nats/route')
   for (const user of [...services, 'admin']) {
     const natsPassword = password(`nats/${user}`)
     lines.push(`SVC_NATS_${user.toUpperCase()}_PASSWORD=${natsPassword}`)
@@ -43,18 +42,31 @@ await runCommand(async ({ args, say }) => {
   for (const store of stores) {
     secret(`${store}-roles/admin-url`, () => urlFor(database.username, adminPassword))
     const own = password(`${store}-roles/password`)
+    password(`${store}-roles/password-b`)
     const owner = password(`${store}-roles/owner-password`)
     secret(`${store}/database-url`, () => urlFor(store, own))
     secret(`${store}-owner/database-url`, () => urlFor(`${store}_owner`, owner))
   }
   key('identity/challenge-key')
   key('webhook/webhook-secret-key')
-  // For a NATS server whose secrets are files. NATS reads passwords only from its environment.
-  writeFileSync(join(folder, 'nats.env'), `${lines.join('\n')}\n`, { mode: 0o600 })
-  say('secrets are there', { folder })
+  // deploy/nats/users.conf includes the first, in the syntax of NATS. Compose gives NATS the second as its environment.
+  writeWhole(join(folder, 'nats/passwords.conf'), `${lines.join('\n')}\n`, 0o444)
+  writeWhole(join(folder, 'nats.env'), `${[`SVC_NATS_ROUTE_PASSWORD=${route}`, ...lines].join('\n')}\n`, 0o600)
+  say(
+    rotate === undefined ? 'secrets are there' : 'the secret is changed',
+    rotate === undefined ? { folder } : { folder, rotate },
+  )
 })
 
-function parseCommand(args: readonly string[]): { folder: string; nats: URL; database: URL } {
+interface Command {
+  folder: string
+  nats: URL
+  database: URL
+  rotate: string | undefined
+  step: Step | undefined
+}
+
+function parseCommand(args: readonly string[]): Command {
   try {
     const { positionals, values } = parseArgs({
       args: [...args],
@@ -62,13 +74,18 @@ function parseCommand(args: readonly string[]): { folder: string; nats: URL; dat
       options: {
         nats: { type: 'string', default: 'nats:4222' },
         database: { type: 'string', default: 'postgres://postgres@postgres:5432/svc' },
+        rotate: { type: 'string' },
+        step: { type: 'string' },
       },
     })
     const [folder, ...others] = positionals
     if (folder === undefined || others.length > 0) throw new Error('name exactly one folder')
     const nats = new URL(values.nats.includes('://') ? values.nats : `nats://${values.nats}`)
     if (!['nats:', 'tls:'].includes(nats.protocol)) throw new Error('the URL of NATS must begin with nats:// or tls://')
-    return { folder, nats, database: parseDatabase(values.database) }
+    const step = STEPS.find((one) => one === values.step)
+    if (values.step !== undefined && (step === undefined || values.rotate === undefined))
+      throw new Error('--step is add, use or drop, and goes with --rotate')
+    return { folder, nats, database: parseDatabase(values.database), rotate: values.rotate, step }
   } catch (error) {
     throw error instanceof ConfigError ? error : new ConfigError(USAGE, { cause: error })
   }
@@ -98,4 +115,10 @@ function readOrMake(file: string, make: () => string): string {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   writeFileSync(file, text, { mode: 0o444, flag: 'wx' })
   return text
+}
+
+/** Replaces the file in one step. */
+function writeWhole(file: string, text: string, mode: number): void {
+  writeFileSync(`${file}.new`, text, { mode })
+  renameSync(`${file}.new`, file)
 }

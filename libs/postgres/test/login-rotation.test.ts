@@ -23,7 +23,7 @@ test('a process moves to the login in its file as soon as Postgres accepts it, a
     prepareRoles({
       adminUrl: made.adminUrl,
       stores: ['stream'],
-      loginOf: () => login,
+      loginsOf: () => [login],
       passwordOf: (role) =>
         role === login ? password : decodeURIComponent(new URL(made.urlFor('stream_owner')).password),
     })

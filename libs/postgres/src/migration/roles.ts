@@ -16,10 +16,10 @@ interface RoleSetup {
   stores: readonly string[]
   passwordOf: (role: string) => string
   /**
-   * The role that a service logs in as, if it is not `<service>` itself. It becomes a member of `<service>`. So two logins with
+   * The roles that a service may log in as, if not `<service>` itself. They become members of `<service>`. So two logins with
    * their own passwords work side by side while one replaces the other. Lower-case letters, digits and `_`.
    */
-  loginOf?: (store: string) => string
+  loginsOf?: (store: string) => readonly string[]
   log?: (line: string) => void
 }
 
@@ -53,13 +53,15 @@ async function prepareStores(sql: postgres.TransactionSql, database: string, set
   await sql.unsafe('revoke all on schema public from public')
   for (const store of setup.stores) {
     const owner = `${store}_owner`
-    const login = setup.loginOf?.(store) ?? store
-    for (const role of new Set([store, owner, login])) await ensureRole(sql, role)
-    for (const role of [owner, login]) await setPassword(sql, role, setup.passwordOf(role))
-    // A pooler does not pass on the settings of a connection, and a login does not inherit those of a role.
-    for (const [name, value] of Object.entries(SESSION_SETTINGS))
-      await sql.unsafe(`alter role ${quote(login)} set ${name} to '${value}'`)
-    if (login !== store) await sql.unsafe(`grant ${quote(store)} to ${quote(login)}`)
+    const logins = setup.loginsOf?.(store) ?? [store]
+    for (const role of new Set([store, owner, ...logins])) await ensureRole(sql, role)
+    for (const role of [owner, ...logins]) await setPassword(sql, role, setup.passwordOf(role))
+    for (const login of logins) {
+      // A pooler does not pass on the settings of a connection, and a login does not inherit those of a role.
+      for (const [name, value] of Object.entries(SESSION_SETTINGS))
+        await sql.unsafe(`alter role ${quote(login)} set ${name} to '${value}'`)
+      if (login !== store) await sql.unsafe(`grant ${quote(store)} to ${quote(login)}`)
+    }
     for (const role of [store, owner]) await sql.unsafe(`grant connect on database ${database} to ${quote(role)}`)
     // A role creator that is not a superuser must be a member of the owner to give the schema to it.
     await sql.unsafe(`grant ${quote(owner)} to current_user`)
