@@ -1,18 +1,169 @@
-/** The patch of docs/operating/rotate.md, rendered with the manifests as an operator does. */
-import { readFileSync } from 'node:fs'
+/** deploy/kubernetes/rotate.sh, with a stand-in for `kubectl` that keeps Secrets as files. */
+import { spawnSync } from 'node:child_process'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { ROOT } from './facts.ts'
-import { environmentOf, renderWith, workloadsOf } from './kubernetes/render.ts'
 
-const ROTATE = readFileSync(join(ROOT, 'docs/operating/rotate.md'), 'utf8')
+const KUBECTL = `#!/bin/sh
+echo "kubectl $*" >>"$STATE/log"
+[ "$1" != --namespace ] || shift 2
+case "$*" in
+*"$FAIL_AT"*) [ -n "$FAIL_AT" ] && exit 9 ;;
+esac
+case "$*" in
+"get externalsecret"*) [ -e "$STATE/external" ] ;;
+"create secret generic"*) echo "$4" "\${5#--from-file=}" ;;
+"apply --server-side --force-conflicts"*)
+  read -r name folder
+  rm -rf "$STATE/secrets/$name" && cp -r "$folder" "$STATE/secrets/$name" ;;
+"get secret"*)
+  for file in "$STATE/secrets/$3"/*; do echo "\${file##*/} $(base64 -w 0 "$file")"; done ;;
+"get pod"*) printf 'pod/a\\npod/b\\n' ;;
+logs*) printf '[pod/a] nats: uses the new login\\n[pod/b] nats: uses the new login\\n[pod/a] postgres: uses the new login\\n[pod/b] postgres: uses the new login\\n' ;;
+esac
+`
+/** Writes into the store, and does what External Secrets does. */
+const PUT = `#!/bin/sh
+echo "store $1" >>"$STATE/log"
+rm -rf "$STATE/secrets/$1" && cp -r "$SVC_SECRETS/$1" "$STATE/secrets/$1"
+`
 
-test('docs/operating/rotate.md: with the patch, the job creates the other login', () => {
-  const [, patch = ''] = /```yaml\n([\s\S]*?)```/.exec(ROTATE) ?? []
-  const rendered = renderWith(['database-roles'], `patches:\n${patch}`)
-  const jobs = workloadsOf(rendered).filter(({ manifest }) => manifest.metadata.name.startsWith('roles-'))
-  const logins = jobs.flatMap(({ containers }) =>
-    containers.map((each) => environmentOf(each, rendered).SVC_DATABASE_LOGIN),
-  )
-  expect(logins.toSorted()).toEqual(['boards', 'budget', 'identity', 'messaging_b', 'stream', 'webhook'])
+let state: string
+let secrets: string
+beforeEach(() => {
+  state = mkdtempSync(join(tmpdir(), 'svc-rotate-'))
+  onTestFinished(() => rmSync(state, { recursive: true }))
+  secrets = join(state, 'folder')
+  mkdirSync(join(state, 'bin'))
+  for (const [name, text] of [
+    ['bin/kubectl', KUBECTL],
+    ['put', PUT],
+  ] as const) {
+    writeFileSync(join(state, name), text)
+    chmodSync(join(state, name), 0o755)
+  }
+  const made = spawnSync(process.execPath, [join(ROOT, 'deploy/image/src/secrets.ts'), secrets], { encoding: 'utf8' })
+  expect(made.stderr).toBe('')
+  mkdirSync(join(state, 'secrets'))
+  for (const secret of readdirSync(secrets))
+    spawnSync('cp', ['-r', join(secrets, secret), join(state, 'secrets', secret)])
+})
+
+/** @returns what it did, without the commands that only look. */
+function rotate(name: string, env: NodeJS.ProcessEnv = {}) {
+  writeFileSync(join(state, 'log'), '')
+  const { status, stderr } = spawnSync('sh', [join(ROOT, 'deploy/kubernetes/rotate.sh'), name], {
+    cwd: ROOT,
+    encoding: 'utf8',
+    env: {
+      PATH: `${join(state, 'bin')}:${process.env.PATH}`,
+      STATE: state,
+      SVC_SECRETS: secrets,
+      SVC_MAKE_SECRETS: `${process.execPath} ${join(ROOT, 'deploy/image/src/secrets.ts')}`,
+      SVC_POLL_SECONDS: '0',
+      SVC_KEY_SECONDS: '0',
+      FAIL_AT: '',
+      ...env,
+    },
+  })
+  const steps = readFileSync(join(state, 'log'), 'utf8')
+    .split('\n')
+    .flatMap((line) => {
+      const [, step] = /^(?:kubectl (?:--namespace svc )?)?(.*)$/.exec(line) ?? []
+      const isLook = step === undefined || /^(get |logs |annotate pod|$)/.test(step)
+      return isLook
+        ? []
+        : [step.replaceAll(/ --(?!selector)[\w-]+(?:[= ]\S+)?/g, '').replace(/force-sync=\d+/, 'force-sync')]
+    })
+  return { status, stderr, steps }
+}
+
+const folder = (name: string): string => readFileSync(join(secrets, name), 'utf8')
+const cluster = (name: string): string => readFileSync(join(state, 'secrets', name), 'utf8')
+
+test.each([
+  ['messaging/nats-url', /\/\/messaging_b:/, 'nats/messaging-b', ['nats', 'messaging']],
+  ['messaging/database-url', /\/\/messaging_b:/, 'messaging-roles/password-b', ['messaging-roles', 'messaging']],
+  ['messaging-owner/database-url', /\/\/messaging_owner:/, 'messaging-roles/owner-password', ['messaging-roles']],
+])('%s: the URL gets a new password, and the servers get the same', (name, login, password, put) => {
+  const before = folder(name)
+  const { status, steps } = rotate(name)
+  expect(status).toBe(0)
+  expect(folder(name)).toMatch(login)
+  expect(folder(name)).not.toBe(before)
+  expect(folder(name)).toContain(folder(password))
+  expect(cluster(name)).toBe(folder(name))
+  expect(cluster(password)).toBe(folder(password))
+  expect(cluster('nats/passwords.conf')).toContain(folder('nats/messaging-b'))
+  for (const secret of put) expect(steps.join('\n')).toContain(`create secret generic ${secret}`)
+  expect(existsSync(join(secrets, '.rotating'))).toBe(false)
+})
+
+test('a second change uses the first login again, and changes no password that is in use', () => {
+  rotate('messaging/nats-url')
+  const used = folder('nats/messaging-b')
+  expect(rotate('messaging/nats-url').status).toBe(0)
+  expect(folder('messaging/nats-url')).toContain(`//messaging:${folder('nats/messaging')}@`)
+  expect(folder('nats/messaging-b')).toBe(used)
+})
+
+test.each(['apply --server-side', 'exec pod/a', 'get secret messaging'])(
+  'a run that fails at "%s" continues, and changes nothing twice',
+  (at) => {
+    const inUse = folder('nats/messaging')
+    expect(rotate('messaging/nats-url', { FAIL_AT: at, SVC_POLL_SECONDS: '0' }).status).not.toBe(0)
+    const changed = folder('nats/messaging-b')
+    expect(rotate('budget/nats-url')).toMatchObject({ status: 1, stderr: expect.stringContaining('first finish') })
+    expect(rotate('messaging/nats-url').status).toBe(0)
+    expect(folder('nats/messaging')).toBe(inUse)
+    expect(folder('nats/messaging-b')).toBe(changed)
+    expect(cluster('messaging/nats-url')).toContain(`//messaging_b:${changed}@`)
+  },
+)
+
+test('External Secrets: the store gets the value first, and nothing else writes the Secret', () => {
+  writeFileSync(join(state, 'external'), '')
+  const refused = rotate('messaging/database-url')
+  expect(refused).toMatchObject({ status: 1, stderr: expect.stringContaining('set SVC_PUT_SECRET') })
+  const { status, steps } = rotate('messaging/database-url', { SVC_PUT_SECRET: join(state, 'put') })
+  expect(status).toBe(0)
+  expect(steps.slice(0, 4)).toEqual([
+    'store messaging-roles',
+    'annotate externalsecret messaging-roles force-sync',
+    'store messaging',
+    'annotate externalsecret messaging force-sync',
+  ])
+  expect(cluster('messaging/database-url')).toContain(`//messaging_b:${folder('messaging-roles/password-b')}@`)
+})
+
+test.each([
+  ['identity/challenge-key', 'identity'],
+  ['webhook/webhook-secret-key', 'webhook'],
+])('%s: every process knows the new key before one uses it', (name, service) => {
+  const old = folder(name)
+  const { status, steps } = rotate(name)
+  expect(status).toBe(0)
+  expect(folder(name)).toMatch(/^[0-9a-f]{64}$/)
+  expect(folder(name)).not.toBe(old)
+  expect(steps.filter((step) => step === `rollout restart deployment ${service}`)).toHaveLength(3)
+})
+
+test('a name that does not exist changes nothing', () => {
+  for (const name of ['messaging/password', 'nobody/nats-url']) {
+    const { status, stderr, steps } = rotate(name)
+    expect({ steps, isRefused: status !== 0 }).toEqual({ steps: [], isRefused: true })
+    expect(stderr).toContain(`${name} is not in`)
+  }
+  expect(rotate('messaging/nats-url').status).toBe(0)
 })
