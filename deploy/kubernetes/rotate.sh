@@ -14,7 +14,7 @@ folder=${SVC_SECRETS:-secrets}
 overlay=${SVC_OVERLAY:-deploy/kubernetes/overlays/production}
 namespace=${SVC_NAMESPACE:-svc}
 poll=${SVC_POLL_SECONDS:-5}
-attempts=60
+attempts=${SVC_POLL_ATTEMPTS:-60}
 
 kube() { kubectl --namespace "$namespace" "$@"; }
 say() { echo "rotate: $*" >&2; }
@@ -56,7 +56,7 @@ once() {
   grep -qx "$1" "$marker" && return
   label=$1
   shift
-  "$@"
+  "$@" || return 1
   echo "$label" >>"$marker"
 }
 change_once() { once changed change --rotate "$name" || { rm "$marker"; exit 1; }; }
@@ -89,7 +89,7 @@ refresh() { kube annotate pod --selector "app.kubernetes.io/name=$1" "svc/refres
 reload_nats() {
   refresh nats
   for pod in $(kube get pod --selector app.kubernetes.io/name=nats --output name); do
-    kube exec "$pod" -- nats-server --signal reload=/run/nats/nats.pid
+    kube exec "$pod" --container nats -- nats-server --signal reload=/run/nats/nats.pid || return 1
   done
 }
 
@@ -102,7 +102,7 @@ has_moved() {
 }
 
 reloaded_and_moved() {
-  reload_nats
+  reload_nats || return 1
   refresh "$1"
   has_moved "$1" nats
 }
@@ -119,7 +119,7 @@ restart() {
 }
 
 key_step() {
-  once "$1" change --rotate "$name" --step "$1"
+  once "$1" change --rotate "$name" --step "$1" || exit 1
   once "$1 is used" use_step
 }
 use_step() {
