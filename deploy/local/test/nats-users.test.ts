@@ -23,6 +23,7 @@ const CHARGERS: readonly NatsUser[] = ['gateway', 'identity', 'messaging', 'boar
 /** The callers of each call besides the gateway, which may make every call. */
 const ASKED_BY: Record<string, readonly NatsUser[]> = {
   'svc.messaging.set-mailbox': ['gateway', 'identity'],
+  'svc.messaging.set-suspension': ['gateway', 'identity'],
   'svc.messaging.list-heads': ['gateway', 'stream'],
   'svc.messaging.list-moved': ['gateway', 'webhook'],
   'svc.messaging.list-revoked': ['gateway', 'stream'],
@@ -39,6 +40,7 @@ const ASKED_BY: Record<string, readonly NatsUser[]> = {
   'svc.budget.release': CHARGERS,
   'svc.budget.list-overdue': CHARGERS,
   'svc.webhook.close-webhook': ['gateway', 'identity'],
+  'svc.webhook.set-suspension': ['gateway', 'identity'],
   'svc.stream.measure': ['gateway', 'admin'],
   'svc.webhook.measure': ['gateway', 'admin'],
 }

@@ -9,6 +9,7 @@ import { type Call, defineCall } from './define.ts'
 import { AgentId, MessageId } from './ids.ts'
 import { Reason } from './reason.ts'
 import { closed } from './resources.ts'
+import { Suspension } from './suspension.ts'
 
 const Count = Type.Integer({ minimum: 0 })
 const Nullable = <S extends Parameters<typeof Type.Union>[0][number]>(schema: S) => Type.Union([schema, Type.Null()])
@@ -59,6 +60,42 @@ export const listAudit = (service: Audited) =>
     }),
     reply: closed({ entries: Type.Array(AuditEntry) }),
   })
+
+// Suspension
+
+const ChangeSuspension = {
+  /** An agent id or a name. */
+  agent: Type.String({ minLength: 3, maxLength: 64 }),
+  reference: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+  dry_run: Type.Boolean(),
+  reason: Type.Optional(Reason),
+}
+const ChangedSuspension = closed({
+  agent_id: AgentId,
+  name: Type.String(),
+  /** False: it was so before. For a dry run, whether anything would change. */
+  changed: Type.Boolean(),
+  /** The services that have not confirmed the change yet. Identity repeats it until they do. */
+  waiting_for: Type.Array(Type.String()),
+})
+
+/**
+ * Suspends an agent until a time (Unix seconds; null: until it is resumed), or moves the end of its suspension (spec 12.4). Codes:
+ * `not_found`; `invalid_request` for a time that is not in the future; `agent_revoked`.
+ */
+export const suspendAgent = defineCall({
+  subject: 'admin.identity.suspend-agent',
+  request: closed({ ...ChangeSuspension, ...Suspension.properties }),
+  reply: closed({ ...ChangedSuspension.properties, ...Suspension.properties }),
+  isAnswerTo: ({ until }, answer) => until === answer.until,
+})
+
+/** Ends the suspension of an agent. Codes: `not_found`. */
+export const resumeAgent = defineCall({
+  subject: 'admin.identity.resume-agent',
+  request: closed(ChangeSuspension),
+  reply: ChangedSuspension,
+})
 
 // Expiry
 

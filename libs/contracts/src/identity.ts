@@ -14,6 +14,7 @@ import {
   RegistrationResult,
   Settings,
 } from './resources.ts'
+import { Suspension } from './suspension.ts'
 
 /**
  * Issues a challenge for a key. Writes nothing (spec 5.4). Codes: `invalid_pubkey`. `key_checked`: the caller has already
@@ -64,12 +65,18 @@ export const findAgentByName = defineCall({
 
 /**
  * Durably consumes the nonce of a request with a verified signature, and tells whether the signer is revoked (spec 3.5,
- * 3.7). `nonce` is lower-case hex. A repeat is `replayed` for at least ten minutes.
+ * 3.7), and whether an operator has suspended it (spec 12.4). `nonce` is lower-case hex. A repeat is `replayed` for at least
+ * ten minutes.
  */
 export const admitRequest = defineCall({
   subject: 'svc.identity.admit-request',
   request: closed({ agent_id: AgentId, nonce: Type.String({ pattern: '^([0-9a-f]{2}){16,64}$' }) }),
-  reply: closed({ replayed: Type.Boolean(), revoked: Type.Boolean() }),
+  reply: closed({
+    replayed: Type.Boolean(),
+    revoked: Type.Boolean(),
+    /** Absent: not suspended. */
+    suspended: Type.Optional(Suspension),
+  }),
 })
 
 /** Lists discoverable, active agents in byte order of the name (spec 5.9, 7.9). `after` need not exist. */

@@ -4,6 +4,7 @@ import { Reserved } from './budget.ts'
 import { defineCall, defineTextCall } from './define.ts'
 import { AgentId, BoardId, MessageId } from './ids.ts'
 import { Contact, ContactList, closed, InboxPolicy, Receipt, SendResult, Visibility, VoteResult } from './resources.ts'
+import { SuspensionChange } from './suspension.ts'
 
 /** The recipient of an envelope, as the gateway has resolved its `to` (spec 6.2). */
 export const Recipient = Type.Union([
@@ -149,8 +150,8 @@ function areRising(numbers: readonly number[]): boolean {
 export const HEADS_MAX = 1_000
 
 /**
- * Returns the heads of these agents' logs, in the order of the request, and whether each agent is revoked. Everything that
- * was accepted before the call is at or below its head.
+ * Returns the heads of these agents' logs, in the order of the request, and whether each agent is revoked or suspended, so that its
+ * streams must close (`revoked`). Everything that was accepted before the call is at or below its head.
  */
 export const listHeads = defineCall({
   subject: 'svc.messaging.list-heads',
@@ -181,11 +182,11 @@ export const listMoved = defineCall({
     moved.every(({ index, head }) => index < agent_ids.length && head !== heads[index]),
 })
 
-/** Maximum number of revoked agents in an answer. */
+/** Maximum number of revoked and suspended agents in an answer. */
 export const REVOKED_MAX = 1_000
 
 /**
- * Lists agents that were revoked since a given time. So a stream process need not often ask for the heads of all its streams.
+ * Lists agents that were revoked or suspended since a given time. So a stream process need not often ask for the heads of all its streams.
  * If the list would be too long, `is_complete` is false and it is empty; the caller then asks for the heads. `next_since_ms` is
  * the time for the next call.
  */
@@ -320,5 +321,12 @@ export const setMailbox = defineCall({
     revoked: Type.Boolean(),
     version: Type.Integer({ minimum: 1 }),
   }),
+  reply: closed({}),
+})
+
+/** Sends messaging the suspension of an agent. Its streams then close (`listRevoked`, `listHeads`); messages to it are still accepted. */
+export const setSuspension = defineCall({
+  subject: 'svc.messaging.set-suspension',
+  request: SuspensionChange,
   reply: closed({}),
 })

@@ -3,6 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { defineCall } from './define.ts'
 import { AgentId } from './ids.ts'
 import { closed, EventCursor, Webhook, WebhookState } from './resources.ts'
+import { SuspensionChange } from './suspension.ts'
 
 /**
  * Sets the agent's webhook (spec 10.1, 11.2). Each call costs 1 unit, cancels pending deliveries, and resets the counts.
@@ -36,6 +37,13 @@ export const deleteWebhook = defineCall({
 export const closeWebhook = defineCall({
   subject: 'svc.webhook.close-webhook',
   request: closed({ agent_id: AgentId }),
+  reply: closed({}),
+})
+
+/** Pauses the agent's webhook while the agent is suspended: its jobs stay, and no attempt begins. Succeeds even if there is no webhook. */
+export const setSuspension = defineCall({
+  subject: 'svc.webhook.set-suspension',
+  request: SuspensionChange,
   reply: closed({}),
 })
 

@@ -12,6 +12,7 @@ import { createCharging } from '@svc/charging/charging.ts'
 import { createOperations } from '@svc/charging/operations.ts'
 import { startOperationsPurge } from '@svc/charging/purge.ts'
 import { startResolver } from '@svc/charging/resolver.ts'
+import * as admin from '@svc/contracts/admin.ts'
 import * as calls from '@svc/contracts/identity.ts'
 import { handle } from '@svc/nats/serve.ts'
 import type { RunningService } from '@svc/service/run-service.ts'
@@ -30,10 +31,12 @@ import { issueChallenge } from './handlers/issue-challenge.ts'
 import { listAgents } from './handlers/list-agents.ts'
 import { registerAgent } from './handlers/register-agent.ts'
 import { revokeAgent } from './handlers/revoke-agent.ts'
+import { resumeAgent, suspendAgent } from './handlers/suspend-agent.ts'
 import { updateSettings } from './handlers/update-settings.ts'
 import { startCloseWebhooks } from './loops/close-webhooks.ts'
 import { startPurgeChallenges } from './loops/purge-challenges.ts'
 import { startPushMailboxes } from './loops/push-mailboxes.ts'
+import { startPushSuspensions } from './loops/push-suspensions.ts'
 import { startTruncateNonces } from './loops/truncate-nonces.ts'
 import { createAdmit } from './store/nonces.ts'
 import { createAgentReaders } from './store/readers.ts'
@@ -77,11 +80,14 @@ export function startIdentity(config: IdentityConfig): Promise<RunningService> {
           handle(calls.getIdentity, (request) => getIdentity(deps, request)),
           handle(calls.updateSettings, (request, context) => updateSettings(deps, request, context)),
           handle(calls.revokeAgent, (request, context) => revokeAgent(deps, request, context)),
+          handle(admin.suspendAgent, (request, context) => suspendAgent(deps, request, context)),
+          handle(admin.resumeAgent, (request, context) => resumeAgent(deps, request, context)),
           ...booksEndpoints({ owner: 'identity', database }),
           auditEndpoint('identity', database),
         ],
         loops: [
           startPushMailboxes({ database, bus, logger }),
+          startPushSuspensions({ database, bus, logger }),
           startCloseWebhooks({ database, bus, logger }),
           startTruncateNonces({ database, logger }),
           startPurgeChallenges({ database, logger }),

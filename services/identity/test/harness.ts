@@ -23,6 +23,8 @@ const DEFAULT_CALL_TIMEOUT_MS = 20_000
 
 export interface Harness extends AsyncDisposable, ServiceCalls {
   readonly config: IdentityConfig
+  /** The URL of NATS for an operator. */
+  readonly adminUrl: string
   /** As the service's own role. */
   readonly database: Database
   readonly messaging: MessagingPeer
@@ -81,6 +83,7 @@ export async function startHarness({
   const running = stack.move()
   return {
     config,
+    adminUrl: nats.urlFor('admin'),
     database,
     messaging,
     webhook,

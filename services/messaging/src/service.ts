@@ -24,6 +24,7 @@ import { entryEvent, postEvents } from './domain/accepted-events.ts'
 import { ackMessage } from './handlers/change/ack-message.ts'
 import { setContact } from './handlers/change/set-contact.ts'
 import { setMailbox } from './handlers/change/set-mailbox.ts'
+import { setSuspension } from './handlers/change/set-suspension.ts'
 import { setVisibility } from './handlers/change/set-visibility.ts'
 import { setVote } from './handlers/change/set-vote.ts'
 import { listArrivals, readArrivals } from './handlers/read/arrivals.ts'
@@ -138,5 +139,6 @@ function changeEndpoints(deps: Deps): Endpoint[] {
     handle(calls.setVisibility, (request, context) => setVisibility(deps, request, context)),
     handle(calls.setContact, (request, context) => setContact(deps, request, context)),
     handle(calls.setMailbox, (request) => setMailbox(deps, request)),
+    handle(calls.setSuspension, (request) => setSuspension(deps, request)),
   ]
 }

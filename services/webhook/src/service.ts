@@ -23,6 +23,7 @@ import { createSecretBox } from './domain/secret-box.ts'
 import { closeWebhook, deleteWebhook } from './handlers/delete-webhook.ts'
 import { getWebhook } from './handlers/get-webhook.ts'
 import { measureWebhooks } from './handlers/measure-webhooks.ts'
+import { setSuspension } from './handlers/set-suspension.ts'
 import { setWebhook } from './handlers/set-webhook.ts'
 import { startClaimJobs } from './loops/claim-jobs.ts'
 import { Deliveries } from './loops/deliveries.ts'
@@ -91,6 +92,7 @@ export function startWebhook(config: WebhookConfig, resolve: Resolve = createRes
           handle(calls.getWebhook, (request) => getWebhook(deps, request)),
           handle(calls.deleteWebhook, (request, context) => deleteWebhook(deps, request, context)),
           handle(calls.closeWebhook, (request) => closeWebhook(deps, request)),
+          handle(calls.setSuspension, (request) => setSuspension({ database, wake }, request)),
           handle(calls.measureWebhooks, () => measureWebhooks({ ...deps, ingestion, deliveries })),
           ...adminEndpoints({ database, wake }),
         ],

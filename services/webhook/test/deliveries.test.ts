@@ -1,10 +1,14 @@
 import { createHmac } from 'node:crypto'
 import type { WebhookJobs } from '@svc/contracts/admin.ts'
-import { deleteWebhook, setWebhook } from '@svc/contracts/webhook.ts'
+import type { Suspension } from '@svc/contracts/suspension.ts'
+import { deleteWebhook, setSuspension, setWebhook } from '@svc/contracts/webhook.ts'
 import type { Resolve } from '@svc/outbound/resolve.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { inspectJobs } from '../src/handlers/inspect-jobs.ts'
+import { oldestDueSeconds } from '../src/store/endpoints.ts'
+import { retryFailed } from '../src/store/job-inspection.ts'
+import { type ClaimedJob, createBegin } from '../src/store/jobs.ts'
 import { type Harness, newAgent, SECRET, startHarness } from './harness.ts'
 
 let h: Harness
@@ -449,3 +453,82 @@ async function countJobs(one: Harness): Promise<number> {
   const [row] = await one.database.run((sql) => sql<{ jobs: number }[]>`select count(*) as jobs from webhook.jobs`)
   return row?.jobs ?? 0
 }
+
+describe('spec 12.4: the webhook of a suspended agent', () => {
+  const pause = (agent_id: string, version: number, suspension: Suspension | null) =>
+    h.call(setSuspension, { agent_id, suspension, version })
+
+  test('rests: jobs are made and wait, none is tried or counted as due, and all are delivered after it is resumed', async () => {
+    const agent = newAgent()
+    await pause(agent, 1, { until: null }) // before it has an endpoint
+    await h.set(agent, '/paused')
+    const working = newAgent()
+    await h.set(working, '/working')
+    await h.acceptAll([1, 2, 3].map((cursor) => ({ agentId: agent, cursor, messageId: `msg-paused-${cursor}` })))
+    await h.accept(working, 1)
+    await untilSettled(working, '/working', 1)
+    await eventually(async () => expect(await h.state(agent)).toMatchObject({ pending: 3, failed: 0 }))
+    expect(await inspected(agent)).toMatchObject({ pending: 3, due: 0, oldest_due_seconds: 0 })
+    expect(await h.database.run(oldestDueSeconds)).toBe(0)
+    expect(h.receiver.at('/paused')).toHaveLength(0)
+
+    await pause(agent, 2, null)
+    await untilSettled(agent, '/paused', 3)
+    expect(await h.state(agent)).toMatchObject({ pending: 0, failed: 0 })
+    await pause(agent, 1, { until: null }) // a late push changes nothing
+    await h.accept(agent, 4)
+    await untilSettled(agent, '/paused', 4)
+  })
+
+  test('goes on by itself when the end that was set has passed', async () => {
+    const agent = newAgent()
+    await h.set(agent, '/until')
+    const until = Math.floor(Date.now() / 1_000) + 3
+    await pause(agent, 1, { until })
+    await h.accept(agent, 1)
+    await untilSettled(agent, '/until', 1)
+    expect(Date.now() / 1_000).toBeGreaterThanOrEqual(until)
+  })
+
+  test('an attempt that has not begun does not begin, and its job keeps all its attempts', async () => {
+    const agent = newAgent()
+    await h.set(agent, '/claimed')
+    await pause(agent, 1, { until: null })
+    await h.accept(agent, 1)
+    await eventually(async () => expect(await h.state(agent)).toMatchObject({ pending: 1 }))
+    // As if a worker had claimed the job right before the pause.
+    const [job] = await h.database.run(
+      (sql) => sql<{ configuration: string; message_id: string; lease: string }[]>`
+        update webhook.jobs j set lease = gen_random_uuid(), due_at = now() + interval '1 hour' where j.agent_id = ${agent}
+        returning j.configuration, j.message_id, j.lease`,
+    )
+    if (job === undefined) throw new Error('there is no job')
+    const begin = createBegin(h.database, 60)
+    const claimed = { configuration: job.configuration, messageId: job.message_id, lease: job.lease } as ClaimedJob
+    expect(await begin(claimed)).toBe(false)
+    await pause(agent, 2, null)
+    expect(await begin(claimed)).toBe(true)
+    await h.database.run((sql) => sql`update webhook.jobs set due_at = now() where agent_id = ${agent}`)
+    await pause(agent, 3, null)
+    await untilSettled(agent, '/claimed', 1)
+  })
+
+  test('a retry by the operator waits for the end of the suspension, too', async () => {
+    const agent = newAgent()
+    h.receiver.answer('/retried', 500)
+    await h.set(agent, '/retried')
+    await h.accept(agent, 1)
+    await eventually(async () => expect(await h.state(agent)).toMatchObject({ failed: 1 }))
+    h.receiver.answer('/retried', 204)
+    await pause(agent, 1, { until: null })
+    const which = { agentId: agent, messageId: null, limit: 10, dryRun: false }
+    expect(await h.database.run((sql) => retryFailed(sql, which))).toBe(1)
+    const [endpoint] = await h.database.run(
+      (sql) => sql<{ rests: boolean }[]>`
+        select e.due_at = 'infinity' as rests from webhook.endpoints e where e.agent_id = ${agent}`,
+    )
+    expect(endpoint).toEqual({ rests: true })
+    await pause(agent, 2, null)
+    await untilSettled(agent, '/retried', 6)
+  })
+})

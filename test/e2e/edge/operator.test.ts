@@ -7,9 +7,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { addAdmin } from '../../../clients/cli/src/commands/admin/admin.ts'
 import { runSvc } from '../../../clients/cli/src/program.ts'
 import { type Run, svc } from '../../../clients/cli/test/run.ts'
-import type { Agent, HttpAnswer } from '../../support/client/agent.ts'
+import { Agent, type HttpAnswer } from '../../support/client/agent.ts'
 import { got } from '../../support/client/answers.ts'
 import { newBoard, subscribe } from '../../support/client/boards.ts'
+import { openEventStream } from '../../support/client/event-stream.ts'
 import { expireMessages } from '../../support/engines/expire-messages.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startReceiver, type WebhookReceiver } from '../../support/stand-ins/webhook-receiver.ts'
@@ -28,7 +29,7 @@ let admin: postgres.Sql
 beforeAll(async () => {
   receiver = await startReceiver()
   h = await startHarness({
-    replicas: { messaging: 2, budget: 1, boards: 1, identity: 1, webhook: 1, stream: 1, gateway: 1 },
+    replicas: { messaging: 2, budget: 1, boards: 1, identity: 1, webhook: 1, stream: 1, gateway: 2 },
     env: {
       SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS: receiver.host,
       SVC_WEBHOOK_BACKOFF_SECONDS: '0,0.05,0.05,0.05,0.05',
@@ -91,6 +92,7 @@ describe('svc admin status', () => {
     const processes = status?.processes ?? []
     expect(processes.map(({ service }) => service)).toEqual([
       'gateway',
+      'gateway',
       'identity',
       'messaging',
       'messaging',
@@ -116,7 +118,7 @@ describe('svc admin status', () => {
       const lines = stdout.split('\n')
       expect(lines[0]).toMatch(/^service +processes +version +up for +calls\/s +failed\/s +ms each +working$/)
       expect(lines.filter((line) => /^messaging +2 +2\.0\.0 /.test(line))).toHaveLength(1)
-      expect(lines.filter((line) => /^ {2}[A-Z0-9]{8} /.test(line))).toHaveLength(8)
+      expect(lines.filter((line) => /^ {2}[A-Z0-9]{8} /.test(line))).toHaveLength(9)
     })
     await h.system.kill('stream-1')
     const away = await operate('status')
@@ -173,6 +175,105 @@ describe('svc admin grant', () => {
       for (const change of ['update % set reason = reason', 'delete from %', 'truncate %'])
         await expect(own.unsafe(change.replace('%', `${service}.audit`))).rejects.toThrow('permission denied')
       await own.end()
+    }
+  })
+})
+
+describe('spec 12.4: svc admin suspend and resume', () => {
+  const MINUTE_SECONDS = 60
+
+  /** The same agent at every gateway. */
+  function atEachGateway({ name, key }: Agent): Agent[] {
+    return h.system.urls.map((url) => new Agent({ url, authority: h.system.authority }, name, key))
+  }
+
+  test('at every gateway each request is 403, its streams close and its webhook rests; nothing is lost when it is resumed', async () => {
+    const [anna, ben] = await friends()
+    await setWebhook(ben, '/suspended')
+    const everywhere = atEachGateway(ben)
+    expect(everywhere).toHaveLength(2)
+    const streams = await Promise.all(everywhere.map((one) => openEventStream(one)))
+    for (const stream of streams) await stream.until('cursor')
+    const post = ben.envelope(anna)
+    await got(ben.post('/v2/messages', post)) // the gateway now reserves the cost ahead
+
+    const again = () => operate('suspend', ben.name, '--reason', 'spam', '--until', '2100-01-01T00:00:00Z')
+    expect(await again()).toMatchObject({
+      exitCode: 0,
+      stdout: `suspended ${ben.name} ${ben.id} until 2100-01-01T00:00:00Z\n`,
+    })
+    const refused = {
+      status: 403,
+      body: {
+        error: {
+          code: 'forbidden',
+          message: 'the operator of this service has suspended this agent until 2100-01-01T00:00:00Z',
+        },
+      },
+    }
+    for (const one of everywhere) {
+      for (const path of ['/v2/me', '/v2/inbox', '/v2/stream', '/nowhere'])
+        expect(await one.get(path)).toMatchObject(refused)
+      expect(await one.send(anna)).toMatchObject(refused)
+      expect(await one.post('/v2/messages', post)).toMatchObject(refused) // an identical retry, too
+      expect(await one.post('/v2/me/revoke', { confirm_agent_id: ben.id })).toMatchObject(refused)
+    }
+    expect(await Promise.all(streams.map(({ over }) => over))).toEqual(['ended', 'ended'])
+    expect((await again()).stdout).toMatch(/was suspended until .* before, nothing changed\n$/)
+
+    // Others go on: they read what is public, and write to it.
+    expect((await got(anna.get(`/v2/agents/${ben.name}`))).body).toMatchObject({ agent_id: ben.id, revoked: false })
+    const { body: sent } = await got(anna.send(ben))
+    await got(anna.send(anna))
+    const jobs = () => documentOf('jobs', '--agent', ben.id)
+    await eventually(async () => expect(await jobs()).toMatchObject({ pending: 1, due: 0, failed: 0 }))
+    expect(receiver.at('/suspended')).toHaveLength(0)
+
+    expect(await documentOf('resume', ben.id, '--reason', 'explained')).toMatchObject({ changed: true })
+    await eventually(() => receiver.at('/suspended').length === 1)
+    expect(receiver.at('/suspended')[0]?.headers['x-svc-message-id']).toBe(sent.msg_id)
+    using stream = await openEventStream(ben, `?after=${streams[0]?.last()}`)
+    await stream.until('message')
+    expect(stream.ids()).toEqual([sent.msg_id])
+    for (const one of everywhere) expect((await one.get('/v2/me')).status).toBe(200)
+    expect(await ben.post('/v2/messages', post)).toMatchObject({ status: 200, body: { duplicate: true } })
+    const rows = (await operate('audit', '--target', ben.id, '--output', 'ndjson')).documents<{ action: string }>()
+    expect(rows.map(({ action }) => action)).toEqual(['suspend', 'resume'])
+    await untilResolved(admin)
+  })
+
+  test('identity is killed after the commit: the suspension holds, streams close, and the audit has one row', async () => {
+    const [ben] = await h.agents(1)
+    using stream = await openEventStream(ben)
+    await stream.until('cursor')
+    await h.system.kill('identity-1')
+    const dying = await h.system.start('identity-1', { SVC_FAILPOINTS: 'identity.suspension.committed=kill' })
+    const killed = await operate('suspend', ben.id, ...WHY)
+    expect(killed).toMatchObject({ exitCode: 3 })
+    await dying.ended
+    await h.system.start('identity-1')
+    expect(await stream.over).toBe('ended')
+    expect((await ben.get('/v2/me')).status).toBe(403)
+    expect(await documentOf('suspend', ben.id, ...WHY)).toMatchObject({ changed: false, until: null })
+    expect((await operate('audit', '--target', ben.id, '--output', 'ndjson')).documents()).toHaveLength(1)
+    await documentOf('resume', ben.id, ...WHY)
+  })
+
+  test('durations, a dry run, and wrong arguments', async () => {
+    const [ben] = await h.agents(1)
+    const nowSeconds = Math.floor(Date.now() / 1_000)
+    const dry = await documentOf('suspend', ben.id, '--until', '10m', '--dry-run')
+    expect(dry).toMatchObject({ changed: true, dry_run: true, waiting_for: [] })
+    expect(Number(dry.until)).toBeGreaterThanOrEqual(nowSeconds + 10 * MINUTE_SECONDS)
+    expect((await ben.get('/v2/me')).status).toBe(200)
+    expect(await documentOf('resume', ben.id, ...WHY)).toMatchObject({ changed: false })
+    for (const wrong of ['yesterday', '10', '0h', '2020-01-01T00:00:00Z'])
+      expect(await operate('suspend', ben.id, ...WHY, '--until', wrong)).toMatchObject({ exitCode: 2 })
+    for (const command of ['suspend', 'resume']) {
+      expect(await operate(command, ben.id)).toMatchObject({ exitCode: 2 })
+      expect(await operate(command, 'no such', ...WHY)).toMatchObject({ exitCode: 2 })
+      const unknown = await operate(command, 'nobody-at-all', ...WHY)
+      expect([unknown.exitCode, unknown.stderr]).toEqual([1, expect.stringContaining('nobody-at-all')])
     }
   })
 })

@@ -78,6 +78,7 @@ const CODES_OF_NO_OPERATION: readonly ErrorCode[] = [
   'signer_unknown',
   'signature_invalid',
   'signer_revoked',
+  'forbidden',
   'not_found',
   'nonce_replayed',
   'body_too_large',

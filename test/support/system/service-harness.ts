@@ -21,10 +21,11 @@ export async function connectCalls(
   stack: AsyncDisposableStack,
   natsUrl: string,
   timeoutMs: number,
+  { asOperator = false }: { asOperator?: boolean } = {},
 ): Promise<ServiceCalls> {
   const logger = createLogger('test', 'silent')
-  const gateway = stack.adopt(await connectNats({ url: natsUrl, name: 'test-gateway', logger }), drainNats)
-  const bus = stack.use(createBus(gateway))
+  const nats = stack.adopt(await connectNats({ url: natsUrl, name: 'test-caller', logger, asOperator }), drainNats)
+  const bus = stack.use(createBus(nats))
   const call: ServiceCalls['call'] = (definition, request) =>
     bus.call(definition, request, { traceparent: newTraceparent(), deadlineMs: Date.now() + timeoutMs })
   return {

@@ -257,7 +257,7 @@ function commonHeaders(status: number): Json {
 
 /** All error codes of an operation: the common ones of its kind, and its own. */
 function codesOf({ keyFrom, allowRevoked, body, errors }: Operation): ErrorCode[] {
-  return [
+  const codes: ErrorCode[] = [
     'invalid_request',
     ...(body === undefined ? [] : (['invalid_json', 'unsupported_media_type'] as const)),
     // Also if the signature is optional, because a signature that is sent is checked.
@@ -266,6 +266,7 @@ function codesOf({ keyFrom, allowRevoked, body, errors }: Operation): ErrorCode[
     ...(keyFrom === 'directory' ? (['signer_unknown'] as const) : []),
     'signature_invalid',
     ...(allowRevoked ? [] : (['signer_revoked'] as const)),
+    'forbidden', // every operation, because an operator may suspend the signer (spec 12.4)
     'nonce_replayed',
     ...errors,
     'body_too_large',
@@ -273,6 +274,7 @@ function codesOf({ keyFrom, allowRevoked, body, errors }: Operation): ErrorCode[
     'internal',
     'unavailable',
   ]
+  return [...new Set(codes)]
 }
 
 function jsonContent(schema: Json, examples: [string, unknown][]): Json {

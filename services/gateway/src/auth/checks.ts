@@ -1,6 +1,6 @@
 /**
  * The checks of a request signature, one function for each, in the order of spec 3.5: header syntax, timestamp, signer known,
- * signature, signer not revoked, nonce. The numbers are those of spec 3.5. pipeline.ts calls these functions; the operation
+ * signature, signer not revoked and not suspended, nonce. The numbers are those of spec 3.5. pipeline.ts calls these functions; the operation
  * itself checks route, query and body afterwards.
  */
 import { hash } from 'node:crypto'
@@ -24,7 +24,7 @@ import { EMPTY_BODY_SHA256, signedString } from '@svc/svc1/signed-string.ts'
 import { parseJsonBody, type RequestBody } from '../http/body.ts'
 import { isRepeated } from '../http/headers.ts'
 import type { Directory } from './directory.ts'
-import { malformedSignature, type SignedRequest, wrongKeyOfBody, wrongSignature } from './faults.ts'
+import { malformedSignature, type SignedRequest, suspendedSigner, wrongKeyOfBody, wrongSignature } from './faults.ts'
 import type { Verifier } from './verifier.ts'
 
 /** The parsed contents of the three headers of a signed request. */
@@ -111,8 +111,8 @@ export async function checkSignature(
 }
 
 /**
- * 8 and 9. Signer not revoked, and nonce. From here on the nonce is consumed, even if the request fails later (spec 3.7).
- * @throws ServiceError `signer_revoked`, `nonce_replayed`, in this order.
+ * 8 and 9. Signer not revoked and not suspended, and nonce. From here on the nonce is consumed, even if the request fails later (spec 3.7).
+ * @throws ServiceError `signer_revoked`, `forbidden`, `nonce_replayed`, in this order.
  */
 export async function admit(
   bus: Bus,
@@ -121,7 +121,8 @@ export async function admit(
   context: CallContext,
 ): Promise<void> {
   const request = { agent_id: agentId, nonce: nonce.toLowerCase() }
-  const { revoked, replayed } = await bus.call(admitRequest, request, context)
+  const { revoked, suspended, replayed } = await bus.call(admitRequest, request, context)
   if (revoked && !allowRevoked) throw new ServiceError('signer_revoked')
+  if (suspended !== undefined) throw suspendedSigner(suspended)
   if (replayed) throw new ServiceError('nonce_replayed')
 }

@@ -1,9 +1,10 @@
 /**
- * The texts of refused signatures (spec 4.1: for people, and free to change). They say what the server saw, because a mistake
+ * The texts of refused signatures and signers (spec 4.1: for people, and free to change). They say what the server saw, because a mistake
  * in one of the seven signed lines is otherwise hard to find. They hold nothing of the headers' values.
  */
 import type { IncomingMessage } from 'node:http'
 import { ServiceError } from '@svc/contracts/errors.ts'
+import type { Suspension } from '@svc/contracts/suspension.ts'
 import {
   AUTHORIZATION_HEADER,
   NONCE_HEADER,
@@ -69,6 +70,12 @@ export function malformedSignature({ headers, rawHeaders }: IncomingMessage): Se
 
 function unauthenticated(detail: string): ServiceError {
   return new ServiceError('unauthenticated', { detail })
+}
+
+/** `forbidden` for a signer that an operator has suspended (spec 12.4). */
+export function suspendedSigner({ until }: Suspension): ServiceError {
+  const end = until === null ? 'without a set end' : `until ${new Date(until * 1_000).toISOString().slice(0, 19)}Z`
+  return new ServiceError('forbidden', { detail: `the operator of this service has suspended this agent ${end}` })
 }
 
 const SPELLED: Readonly<Record<string, string>> = {

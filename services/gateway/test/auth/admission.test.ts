@@ -34,6 +34,7 @@ afterAll(async () => {
 test.each<[string, () => unknown]>([
   ['409 nonce_replayed', () => ({ replayed: true, revoked: false })],
   ['401 signer_revoked', () => ({ replayed: false, revoked: true })],
+  ['403 forbidden', () => ({ replayed: true, revoked: false, suspended: { until: null } })],
   [
     '503 unavailable',
     () => {
@@ -57,6 +58,17 @@ test.each<[string, () => unknown]>([
     expect(unhandled).toEqual([])
   },
 )
+
+test.each([
+  [null, 'the operator of this service has suspended this agent without a set end'],
+  [1_800_000_000, 'the operator of this service has suspended this agent until 2027-01-15T08:00:00Z'],
+])('spec 12.4: the answer to a suspended agent says who, and until when: %s', async (until, message) => {
+  h.answer(admitRequest, () => ({ replayed: false, revoked: false, suspended: { until } }))
+  expect(await h.sendSigned(alice, { target: '/v2/me' })).toMatchObject({
+    status: 403,
+    body: { error: { code: 'forbidden', message } },
+  })
+})
 
 /** Every operation, and every path and method without one. */
 function requests(): Outgoing[] {

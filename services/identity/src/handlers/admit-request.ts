@@ -4,7 +4,7 @@ import { failpoint } from '@svc/failpoints/failpoint.ts'
 import type { IdentityDeps } from '../deps.ts'
 
 /**
- * Consumes a nonce durably and says whether the signer is revoked. The signer may be unknown, as it is before its
+ * Consumes a nonce durably and says whether the signer is revoked or suspended. The signer may be unknown, as it is before its
  * registration; its nonce counts nevertheless (spec 3.7).
  */
 export async function admitRequest(

@@ -1,5 +1,6 @@
 import { type Batcher, createBatcher } from '@svc/batching/batcher.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
+import type { Suspension } from '@svc/contracts/suspension.ts'
 import type { Database, Sql } from '@svc/postgres/database.ts'
 import { retryOnConflict } from '@svc/postgres/errors.ts'
 import { nonceKey } from '../domain/nonce-key.ts'
@@ -13,6 +14,8 @@ export interface Admission {
 export interface Admitted {
   replayed: boolean
   revoked: boolean
+  /** Absent: not suspended. */
+  suspended?: Suspension
 }
 
 const MAX_ITEMS = 128
@@ -37,15 +40,30 @@ export function createAdmit(database: Database): Batcher<Admission, Admitted> {
 export async function admitBatch(database: Database, items: readonly Admission[], at?: Date): Promise<Admitted[]> {
   const agents = items.map((item) => item.agentId)
   const keys = items.map((item) => nonceKey(item.agentId, item.nonce))
+  // The suspended signers, in the same round trip.
   const [row] = await database.run(
-    (sql) => sql<{ replayed: number[]; revoked: string[] }[]>`
-      select r.replayed, r.revoked
+    (sql) => sql<{ replayed: number[]; revoked: string[]; suspended: Record<string, number | null> | null }[]>`
+      select r.replayed, r.revoked, (
+        select json_object_agg(
+          a.agent_id, case when isfinite(a.suspended_until) then extract(epoch from a.suspended_until)::bigint end
+        )
+        from identity.agents a
+        where a.agent_id = any (${agents}::text[]) and a.suspended_until is not null
+          and a.suspended_until > statement_timestamp()
+      ) as suspended
       from identity.admit(${agents}::text[], ${keys}::uuid[], ${at ?? null}::timestamptz) r`,
   )
   if (row === undefined) throw new Error('identity.admit must return one row')
   const replayed = new Set(row.replayed)
   const revoked = new Set(row.revoked)
-  return items.map((item, index) => ({ replayed: replayed.has(index), revoked: revoked.has(item.agentId) }))
+  return items.map((item, index) => {
+    const until = row.suspended?.[item.agentId]
+    return {
+      replayed: replayed.has(index),
+      revoked: revoked.has(item.agentId),
+      ...(until === undefined ? {} : { suspended: { until } }),
+    }
+  })
 }
 
 /** Empties the partition of the next slot, if it is time to. @returns whether it held any rows. */

@@ -1,4 +1,5 @@
 import type { InboxPolicy } from '@svc/contracts/resources.ts'
+import type { SuspensionChange } from '@svc/contracts/suspension.ts'
 import type { Sql, Tx } from '@svc/postgres/database.ts'
 import { textList } from '@svc/postgres/text-list.ts'
 
@@ -61,6 +62,22 @@ export async function applyMailbox(tx: Tx, { agentId, policy, revoked, version }
     where l.mailbox_version < excluded.mailbox_version`
 }
 
+/** Applies a suspension, unless the same or a higher version was applied already. It has no part in where messages go. */
+export async function applySuspension(tx: Tx, { agent_id, suspension, version }: SuspensionChange): Promise<void> {
+  const [isSuspended, until] = [suspension !== null, suspension?.until ?? null]
+  await tx`
+    insert into messaging.logs as l (id, head, skipped, suspended_until, suspended_at, suspension_version)
+    select ${agent_id}, f.head, f.head,
+      case when ${isSuspended}::boolean then coalesce(to_timestamp(${until}::bigint), 'infinity') end,
+      case when ${isSuspended}::boolean then clock_timestamp() end, ${version}
+    from messaging.first_head() f (head)
+    on conflict (id) do update set
+      suspended_until = excluded.suspended_until,
+      suspended_at = excluded.suspended_at,
+      suspension_version = excluded.suspension_version
+    where l.suspension_version < excluded.suspension_version`
+}
+
 /** The logs whose head is not the expected one, by their place in the list. The head is 0 if there is no log. */
 export async function listMoved(
   sql: Sql,
@@ -76,10 +93,11 @@ export async function listMoved(
     order by u.ordinal`
 }
 
-/** The head of each log and whether its agent is revoked, in the order of the ids. The head is 0 if there is no log. */
+/** The head of each log and whether its agent is revoked or suspended, in the order of the ids. The head is 0 if there is no log. */
 export async function listHeads(sql: Sql, agentIds: readonly string[]): Promise<{ head: number; revoked: boolean }[]> {
   return sql<{ head: number; revoked: boolean }[]>`
-    select coalesce(l.head, 0) as head, coalesce(l.revoked, false) as revoked
+    select coalesce(l.head, 0) as head,
+      coalesce(l.revoked or l.suspended_until > statement_timestamp(), l.revoked, false) as revoked
     from unnest(${[...agentIds]}::text[]) with ordinality u (id, ordinal)
     left join messaging.logs l on l.id = u.id
     order by u.ordinal`

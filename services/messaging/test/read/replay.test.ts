@@ -1,6 +1,8 @@
+import type { Suspension } from '@svc/contracts/suspension.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import { describe, expect, test } from 'vitest'
 import { setMailbox } from '../../src/handlers/change/set-mailbox.ts'
+import { setSuspension } from '../../src/handlers/change/set-suspension.ts'
 import { listHeads, listMoved } from '../../src/handlers/read/list-heads.ts'
 import { listRevoked } from '../../src/handlers/read/list-revoked.ts'
 import { replayEvents } from '../../src/handlers/read/replay-events.ts'
@@ -65,6 +67,35 @@ describe('the calls of a stream process', () => {
     expect(await ask()).toMatchObject({ revoked: [] })
     await revoke('long-ago', true, 2) // a later version of the mailbox is not a new revocation
     expect(await ask(since)).toMatchObject({ revoked: ['bob'] })
+  })
+
+  test('spec 12.4: list-revoked and list-heads name suspended agents until they are resumed or the end passes; a late version changes nothing', async () => {
+    await using h = await startHarness()
+    const { next_since_ms: since_ms } = await listRevoked(h.deps, { since_ms: null })
+    const closed = async (agent_id: string) => [
+      (await listRevoked(h.deps, { since_ms })).revoked.includes(agent_id),
+      (await listHeads(h.deps, { agent_ids: [agent_id] })).logs[0]?.revoked,
+    ]
+    const [yes, no] = [
+      [true, true],
+      [false, false],
+    ]
+    const change = (agent_id: string, version: number, suspension: Suspension | null) =>
+      setSuspension(h.deps, { agent_id, suspension, version })
+    await h.send({ from: 'alice', to: 'bob' })
+    await change('bob', 2, { until: null })
+    await change('bob', 1, null)
+    expect(await closed('bob')).toEqual(yes)
+    // Messages to it are still accepted.
+    expect((await h.send({ from: 'carol', to: 'bob' })).id).toBeDefined()
+    await change('bob', 3, null)
+    await change('bob', 2, { until: null })
+    expect(await closed('bob')).toEqual(no)
+
+    await change('dave', 1, { until: Math.floor(Date.now() / 1_000) + 60 }) // it has no log yet
+    expect(await closed('dave')).toEqual(yes)
+    await change('dave', 2, { until: 1 })
+    expect(await closed('dave')).toEqual(no)
   })
 
   test.each([

@@ -4,7 +4,7 @@ import { type Loop, startLoop } from '@svc/service/loop.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import type { StreamDeps } from '../deps.ts'
 
-/** Two passes fit into the two seconds within which a revoked agent's streams must close (spec 5.11). */
+/** Two passes fit into the two seconds within which the streams of a revoked or suspended agent must close (spec 5.11, 12.4). */
 const INTERVAL_MS = 750
 /** How often the heads of all open streams are read. This finds events that were lost, or never published. */
 const ALL_MS = 3_000
@@ -19,8 +19,8 @@ export interface HeadsWatch {
 }
 
 /**
- * Finds agents that were revoked, and events that streams did not receive, even if nothing comes after them. Each pass asks
- * messaging who was revoked lately; this costs the same for any number of streams. The heads of all open streams are read every
+ * Finds agents that were revoked or suspended, and events that streams did not receive, even if nothing comes after them. Each pass asks
+ * messaging who was revoked or suspended lately; this costs the same for any number of streams. The heads of all open streams are read every
  * 3 s, when NATS was away, and when the answer of a pass is incomplete.
  */
 export function startWatchHeads({ bus, logger, streams }: Deps, channel: Channel): HeadsWatch {

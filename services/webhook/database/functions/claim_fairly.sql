@@ -1,4 +1,4 @@
--- webhook.claim_fairly, revision 3
+-- webhook.claim_fairly, revision 4
 -- Leases due jobs to one worker, the oldest jobs of each endpoint first. In three steps:
 --
 -- 1. Share. Every free slot of a due endpoint is a place: the first place of an endpoint is its first request, and so on. The
@@ -14,7 +14,7 @@
 --
 -- In: the maximum of jobs of steady and of struggling endpoints, the slots of an endpoint, the seconds of a lease, the
 --   maximum of jobs of a host; parallel arrays: the worker's requests in progress by standing and host.
--- Out: the jobs, each with its endpoint. Endpoints that another worker has locked are skipped.
+-- Out: the jobs, each with its endpoint. Endpoints that another worker has locked are skipped. A paused endpoint is not due.
 -- Locks, in order: endpoints by due_at (no key update, skip locked), then jobs.
 create or replace function webhook.claim_fairly(
   steady_jobs bigint, struggling_jobs bigint, slots bigint, lease_seconds double precision,
@@ -100,10 +100,10 @@ begin
       j.accepted_ms, j.attempts, t.standing;
 
   -- 3. When each endpoint is due again.
-  update webhook.endpoints e set due_at = case
+  update webhook.endpoints e set due_at = webhook.not_before(case
     when slots <= webhook.count_leased(e.configuration, moment) then webhook.first_lease_end(e.configuration, moment)
     else (select min(j.due_at) from webhook.jobs j where j.configuration = e.configuration and j.due_at is not null)
-  end
+  end, e.paused_until)
   where e.agent_id = any (chosen);
 end
 $$;

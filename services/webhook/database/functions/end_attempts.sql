@@ -1,4 +1,4 @@
--- webhook.end_attempts, revision 1
+-- webhook.end_attempts, revision 2
 -- Records how attempts ended, for jobs that are still held by their claim.
 --
 -- In: parallel arrays, one attempt at each index. outcomes: `delivered` and `failed` end the job, `retry` counts the
@@ -47,7 +47,9 @@ begin
   from counted c where e.agent_id = c.agent_id and e.configuration = c.configuration;
 
   update webhook.endpoints e
-  set due_at = (select min(j.due_at) from webhook.jobs j where j.configuration = e.configuration and j.due_at is not null)
+  set due_at = webhook.not_before(
+    (select min(j.due_at) from webhook.jobs j where j.configuration = e.configuration and j.due_at is not null), e.paused_until
+  )
   where e.agent_id = any (agents);
 end
 $$;

@@ -1,4 +1,4 @@
--- webhook.make_jobs, revision 1
+-- webhook.make_jobs, revision 2
 -- Makes jobs from events, for agents whose webhook is older than the event.
 --
 -- In: arrays in parallel, one event at each index; delays: seconds to the first attempt; accepted_ms: Unix milliseconds.
@@ -30,7 +30,7 @@ begin
   ), due as (
     select i.agent_id, min(i.due_at) as due_at, count(*) as jobs from inserted i group by i.agent_id
   ), raised as (
-    update webhook.endpoints e set due_at = least(e.due_at, d.due_at) from due d where e.agent_id = d.agent_id
+    update webhook.endpoints e set due_at = webhook.not_before(least(e.due_at, d.due_at), e.paused_until) from due d where e.agent_id = d.agent_id
     returning d.jobs
   )
   select coalesce(sum(r.jobs), 0) into made from raised r;

@@ -1,4 +1,4 @@
--- webhook.retry_failed, revision 1
+-- webhook.retry_failed, revision 2
 -- Makes failed jobs due again, with a full number of attempts, if their configuration is still set and their message has
 -- not expired.
 --
@@ -41,7 +41,7 @@ begin
     select r.agent_id, count(*) as jobs from retried r group by r.agent_id
   ), raised as (
     update webhook.endpoints e
-    set failed = greatest(e.failed - c.jobs, 0), due_at = least(e.due_at, clock_timestamp())
+    set failed = greatest(e.failed - c.jobs, 0), due_at = webhook.not_before(least(e.due_at, clock_timestamp()), e.paused_until)
     from counted c where e.agent_id = c.agent_id
     returning c.jobs
   )

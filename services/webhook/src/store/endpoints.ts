@@ -1,5 +1,6 @@
 import { type Batcher, createBatcher } from '@svc/batching/batcher.ts'
 import type { WebhookState } from '@svc/contracts/resources.ts'
+import type { SuspensionChange } from '@svc/contracts/suspension.ts'
 import type { Database, Sql, Tx } from '@svc/postgres/database.ts'
 import type { Sealed } from '../domain/secret-box.ts'
 
@@ -76,6 +77,20 @@ export async function markRevoked(tx: Tx, agentId: string): Promise<void> {
   await tx`update webhook.endpoints e set revoked = true where e.agent_id = ${agentId}`
 }
 
+/** Pauses the locked endpoint, or ends its pause, unless the same or a higher version was applied already. */
+export async function writePause(tx: Tx, { agent_id, suspension, version }: SuspensionChange): Promise<void> {
+  const until = suspension?.until ?? null
+  await tx`
+    with change (paused_until) as (
+      select case when ${suspension !== null}::boolean then coalesce(to_timestamp(${until}::bigint), 'infinity') end
+    )
+    update webhook.endpoints e
+    set paused_until = c.paused_until, suspension_version = ${version}, due_at = webhook.not_before(
+      (select min(j.due_at) from webhook.jobs j where j.configuration = e.configuration and j.due_at is not null), c.paused_until
+    )
+    from change c where e.agent_id = ${agent_id} and e.suspension_version < ${version}`
+}
+
 /** Reads the agent's webhook and its counts; undefined if none is set. */
 export async function findEndpoint(sql: Sql, agentId: string): Promise<WebhookState | undefined> {
   const [state] = await sql<WebhookState[]>`
@@ -90,8 +105,8 @@ export async function findEndpoint(sql: Sql, agentId: string): Promise<WebhookSt
 export async function oldestDueSeconds(sql: Sql): Promise<number> {
   const [row] = await sql<{ seconds: number }[]>`
     select greatest(0, extract(epoch from clock_timestamp() - least(
-      (select min(e.due_at) from webhook.endpoints e where not e.struggling and e.due_at is not null),
-      (select min(e.due_at) from webhook.endpoints e where e.struggling and e.due_at is not null)
+      (select min(e.due_at) from webhook.endpoints e where not e.struggling and e.due_at <= statement_timestamp()),
+      (select min(e.due_at) from webhook.endpoints e where e.struggling and e.due_at <= statement_timestamp())
     )))::double precision as seconds`
   return row?.seconds ?? 0
 }

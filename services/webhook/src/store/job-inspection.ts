@@ -24,10 +24,14 @@ export async function listInspected(
       floor(extract(epoch from e.last_error_at))::float8 as last_error_at,
       coalesce(greatest(extract(epoch from statement_timestamp() - j.oldest), 0), 0)::float8 as oldest_due_seconds
     from webhook.endpoints e
+    -- While the endpoint is paused, no job is due.
+    cross join lateral (
+      select case when e.paused_until > statement_timestamp() then '-infinity' else statement_timestamp() end as moment
+    ) p
     cross join lateral (
       select count(*) filter (where j.due_at is not null) as pending,
-        count(*) filter (where j.due_at <= statement_timestamp() and j.lease is null) as due,
-        min(j.due_at) filter (where j.due_at <= statement_timestamp() and j.lease is null) as oldest,
+        count(*) filter (where j.due_at <= p.moment and j.lease is null) as due,
+        min(j.due_at) filter (where j.due_at <= p.moment and j.lease is null) as oldest,
         count(*) filter (
           where j.ended_at is not null and j.body is not null and j.expires_at > extract(epoch from statement_timestamp())
         ) as retryable

@@ -7,12 +7,13 @@ import { addJobs } from './jobs.ts'
 import { addPurge } from './purge.ts'
 import { addRaiseHeads } from './raise-heads.ts'
 import { addStatus } from './status.ts'
+import { addSuspend } from './suspend.ts'
 import { addVerify } from './verify.ts'
 
 export function addAdmin(program: Command, io: Io, setExitCode: (code: ExitCode) => void): void {
   const group = program
     .command('admin')
-    .description('for the operator, over NATS: status, credits, webhook jobs, purge, books, audit')
+    .description('for the operator, over NATS: status, credits, suspension, webhook jobs, purge, books, audit')
     .option('--nats-url <url>', 'nats://user:password@host:port')
     .addHelpText(
       'after',
@@ -25,11 +26,13 @@ You may repeat each command: work that was done is not done again. Commands that
 Examples:
   svc admin status --watch
   svc admin grant <agent_id> 500 invoice-2026-17 --reason 'paid'
+  svc admin suspend <agent> --reason 'spam' --until 24h
   svc admin verify`,
     )
   const admin = { group, io, setExitCode }
   addStatus(admin)
   addGrant(admin)
+  addSuspend(admin)
   addJobs(admin)
   addPurge(admin)
   addVerify(admin)

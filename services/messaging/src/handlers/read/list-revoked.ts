@@ -6,7 +6,7 @@ import { listRevoked as listRows, nowMs } from '../../store/read/revoked.ts'
 /** A revocation becomes visible at most this long after the time in its row: its statement may run for 4 s, and then commits. */
 const OVERLAP_MS = 10_000
 
-/** Lists agents that were revoked since a time. */
+/** Lists agents that were revoked or suspended since a time. */
 export async function listRevoked(
   { database }: Pick<Deps, 'database'>,
   { since_ms: sinceMs }: RequestOf<typeof listRevokedCall>,
