@@ -12,6 +12,8 @@ export const FAILPOINTS: Readonly<Partial<Record<ServiceName, readonly string[]>
     'identity.registration.committed',
     'identity.revocation.committed',
     'identity.settings.committed',
+    'identity.suspension.committed',
+    'identity.suspension.pushed',
     'identity.webhook.closed',
     ...charging('identity'),
   ],
