@@ -77,8 +77,8 @@ test('a restore to a point in time: the books agree, all messages accepted until
   expect(await operate('verify')).toMatchObject({ exitCode: 0, stderr: '' })
 
   // 5: raise the heads
-  expect((await operate('raise-heads')).documents()).toMatchObject([{ by: 10_000 }])
-  expect((await operate('raise-heads')).documents()).toMatchObject([{ raised: 0 }])
+  expect((await operate('raise-heads', '--reason', 'a drill')).documents()).toMatchObject([{ by: 10_000 }])
+  expect((await operate('raise-heads', '--reason', 'a drill')).documents()).toMatchObject([{ raised: 0 }])
 
   // 6: start the gateway
   await h.system.start('gateway-1')

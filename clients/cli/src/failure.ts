@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { BackupError } from '@svc/backup/backup-error.ts'
 import type { ErrorCode } from '@svc/contracts/errors.ts'
 import { AnswerError, ApiError, NetworkError, StoreError, VerificationError } from '@svc/sdk/errors.ts'
 import { CommanderError } from 'commander'
@@ -86,6 +87,7 @@ export function explainFailure(error: unknown, env: Io['env'] = process.env): Fa
   if (error instanceof CommanderError) return misuse(error)
   if (error instanceof UsageError || error instanceof StoreError) return failure(EXIT.usage, error.message, 'usage')
   if (error instanceof ApiError) return refusal(error)
+  if (error instanceof BackupError) return failure(EXIT.refused, error.message, 'refused')
   if (error instanceof OperatorNetworkError) return failure(EXIT.noAnswer, error.message, 'no_answer')
   if (error instanceof NetworkError || error instanceof AnswerError) {
     const wait = error instanceof AnswerError ? error.retryAfterSeconds : undefined

@@ -19,8 +19,11 @@ export const PROGRAMS: Readonly<Record<string, string>> = {
   svc: 'clients/cli/src/main.ts',
 }
 
-/** What a program starts as a thread. */
-const THREADS: Readonly<Record<string, string>> = { 'verify-thread': 'services/gateway/src/auth/verify-thread.ts' }
+/** What a program starts as a thread or as a process. */
+const PARTS: Readonly<Record<string, string>> = {
+  'verify-books': 'deploy/image/src/verify-books.ts',
+  'verify-thread': 'services/gateway/src/auth/verify-thread.ts',
+}
 const STARTER = { starter: 'deploy/build/src/starter.ts' }
 
 const COMMON: BuildOptions = {
@@ -50,16 +53,16 @@ const keepPaths: Plugin = {
   },
 }
 
-/** @throws Error if a program starts a module that is not in `THREADS`. */
+/** @throws Error if a program starts a module that is not in `PARTS`. */
 function placeOf(path: string): string {
   if (!path.endsWith('.ts')) return path
-  const thread = Object.keys(THREADS).find((name) => THREADS[name] === path)
-  if (thread === undefined) throw new Error(`${path} must be in THREADS of deploy/build/src/programs.ts`)
-  return `programs/${thread}.js`
+  const part = Object.keys(PARTS).find((name) => PARTS[name] === path)
+  if (part === undefined) throw new Error(`${path} must be in PARTS of deploy/build/src/programs.ts`)
+  return `programs/${part}.js`
 }
 
 export async function buildPrograms(folder: string): Promise<void> {
-  await bundle({ ...PROGRAMS, ...THREADS, ...STARTER }, folder)
+  await bundle({ ...PROGRAMS, ...PARTS, ...STARTER }, folder)
   for (const name of Object.keys(PROGRAMS))
     writeFileSync(join(folder, `${name}.js`), `import './programs/starter.js'\nawait import('./programs/${name}.js')\n`)
 }

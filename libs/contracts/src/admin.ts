@@ -127,6 +127,7 @@ export const raiseHeads = defineCall({
     by: Type.Integer({ minimum: 1, maximum: 1_000_000_000 }),
     limit: Type.Integer({ minimum: 1, maximum: 10_000 }),
     dry_run: Type.Boolean(),
+    reason: Type.Optional(Reason),
   }),
   reply: closed({
     /** The logs that this call has raised. */

@@ -10,8 +10,8 @@ import { raiseHeads } from './handlers/operate/raise-heads.ts'
 /** The calls of messaging that serve the operator's tool (`svc admin`). */
 export function adminEndpoints(deps: Pick<Deps, 'database' | 'retentionDays'>): Endpoint[] {
   return [
-    handle(calls.raiseHeads, (request) => raiseHeads(deps, request)),
     handle(calls.purgeExpired, (request, context) => purgeExpired(deps, request, context)),
+    handle(calls.raiseHeads, (request, context) => raiseHeads(deps, request, context)),
     handle(calls.verifyLogs, (request) => verifyLogs(deps, request)),
     handle(calls.verifyMessages, (request) => verifyMessages(deps, request)),
     ...booksEndpoints({ owner: 'messaging', database: deps.database, judge: judgeMessages }),

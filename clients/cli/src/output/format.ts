@@ -14,6 +14,13 @@ export function duration(seconds: number): string {
   return minutes < 100 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
+/** `512 bytes`, `1.5 MiB`. */
+export function bytes(count: number): string {
+  if (count < 1024) return `${count} bytes`
+  const [unit, name] = count < 2 ** 20 ? [2 ** 10, 'KiB'] : count < 2 ** 30 ? [2 ** 20, 'MiB'] : [2 ** 30, 'GiB']
+  return `${(count / unit).toFixed(1)} ${name}`
+}
+
 /** The first characters of an agent id. They distinguish the agents on a screen, but are not enough to identify one. */
 export function shortId(agentId: string): string {
   return agentId.length > 12 ? `${agentId.slice(0, 8)}…` : agentId

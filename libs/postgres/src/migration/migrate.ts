@@ -1,8 +1,10 @@
 import { runner } from 'node-pg-migrate'
-import pg from 'pg'
-import { greetingOf, type PostgresServer, parseServer } from '../connection/server.ts'
+import type pg from 'pg'
+import { connectClient } from '../connection/client.ts'
+import { parseServer } from '../connection/server.ts'
 import { replaceFunctions } from './functions.ts'
 import { numberedFiles } from './numbered-files.ts'
+import { RESTORING, UnfinishedRestoreError } from './restoring.ts'
 import { readSchemaFiles, type SchemaFiles } from './schema-files.ts'
 
 interface MigrateOptions {
@@ -13,6 +15,11 @@ interface MigrateOptions {
   /** The service's folder `database`: numbered files in `tables`, one current file for each function in `functions`. */
   dir: string
   log?: (line: string) => void
+  /**
+   * For a restore (restoring.ts). The URL is an administrator's, who becomes the schema's owner. `through`: runs only so many
+   * numbered files, and replaces no function.
+   */
+  restore?: { readonly through?: number }
 }
 
 /** The schema has the tables of a version that this one cannot upgrade. The message says what to do. */
@@ -31,10 +38,6 @@ const TABLE_WAIT_MS = 800
 const TABLE_RETRY_MS = 500
 /** About two minutes of lock timeouts. Attempts are counted, not time, so that the build of an index does not use them up. */
 const TABLE_ATTEMPTS = 90
-/** Hosters give roles deadlines, which the build of an index on a large table would not meet. */
-const NO_DEADLINES = `
-  select pg_catalog.set_config(name, '0', false) from pg_catalog.pg_settings
-  where name in ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`
 const LOCK_NOT_AVAILABLE = '55P03'
 const DEADLOCK_DETECTED = '40P01'
 
@@ -47,14 +50,17 @@ const DEADLOCK_DETECTED = '40P01'
  * a numbered file after it was run.
  *
  * @throws OldLayoutError if the schema is older than the baseline of its files. Nothing is changed then.
+ * @throws UnfinishedRestoreError if the database has only a part of a backup. Nothing is changed then.
  */
-export async function migrate({ url, schema, dir, log = () => {} }: MigrateOptions): Promise<void> {
+export async function migrate({ url, schema, dir, log = () => {}, restore }: MigrateOptions): Promise<void> {
   const files = readSchemaFiles(dir, schema)
   const server = parseServer(url)
   for (const reason of server.ignored) log(`SVC_DATABASE_URL: ${reason}`)
-  const client = await connectToPrimary(server)
+  const client = await connectClient(server, 'svc-migrate')
   try {
     await withMigrationLock(client, schema, async () => {
+      if (restore === undefined) await refuseUnfinishedRestore(client)
+      else await client.query(`set role "${schema}_owner"`)
       // A role that only owns the schema may not even run "create schema if not exists".
       const found = await client.query('select from pg_catalog.pg_namespace where nspname = $1', [schema])
       const missing = found.rowCount === 0
@@ -76,8 +82,9 @@ export async function migrate({ url, schema, dir, log = () => {} }: MigrateOptio
           checkOrder: false,
           singleTransaction: false,
           log,
+          ...(restore?.through === undefined ? {} : { count: restore.through }),
         })
-        await replaceFunctions(client, schema, files.functions, log)
+        if (restore?.through === undefined) await replaceFunctions(client, schema, files.functions, log)
       }
       await client.query(`set lock_timeout = ${TABLE_WAIT_MS}`)
       await untilNobodyIsInTheWay(client, up)
@@ -87,35 +94,9 @@ export async function migrate({ url, schema, dir, log = () => {} }: MigrateOptio
   }
 }
 
-/** Tries the hosts in turn, because `pg` knows only one. @throws the error of the last host. */
-async function connectToPrimary(server: PostgresServer): Promise<pg.Client> {
-  const { hosts, user, password, database, ssl, sslnegotiation, isPooled, asTlsError } = server
-  if (isPooled) throw new Error('migrations lock for a session: give them a URL of Postgres itself, without pooler=')
-  let failure: unknown
-  for (const { host, port } of hosts) {
-    const client = new pg.Client({
-      ...{ host, port, user, password, database, ssl, sslnegotiation, ...greetingOf(server, 'svc-migrate') },
-      connectionTimeoutMillis: 5_000,
-      keepAlive: true,
-    })
-    // A lost connection fails the current query. Without a listener the event would end the process too.
-    client.on('error', () => {})
-    try {
-      await client.connect()
-      const { rows } = await client.query<{ writes: boolean }>(
-        `select pg_catalog.current_setting('transaction_read_only') = 'off' as writes`,
-      )
-      if (rows[0]?.writes === true) {
-        await client.query(NO_DEADLINES)
-        return client
-      }
-      failure = new Error(`${host}:${port} accepts no writes: it is a standby, or read-only`)
-    } catch (error) {
-      failure = asTlsError(error)
-    }
-    await client.end().catch(() => {})
-  }
-  throw failure
+async function refuseUnfinishedRestore(client: pg.Client): Promise<void> {
+  const { rowCount } = await client.query('select from pg_catalog.pg_namespace where nspname = $1', [RESTORING])
+  if (rowCount !== 0) throw new UnfinishedRestoreError()
 }
 
 /**

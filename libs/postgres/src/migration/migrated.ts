@@ -1,5 +1,6 @@
 import type { Sql } from '../database.ts'
 import { sqlStateOf } from '../errors.ts'
+import { RESTORING } from './restoring.ts'
 import type { SchemaFiles } from './schema-files.ts'
 
 /** The table, the schema or the right to read it is missing: no migration has run yet, or its grants come later. */
@@ -7,13 +8,15 @@ const NOTHING_YET = new Set(['42P01', '3F000', '42501'])
 
 /**
  * @returns the first migration or function that the code needs and the schema lacks, such as `migration 0100_baseline`. The schema
- *   may have more migrations, and higher revisions of functions, from a later release.
+ *   may have more migrations, and higher revisions of functions, from a later release. Or a sentence about an unfinished restore.
  */
 export async function findMissing(
   sql: Sql,
   schema: string,
   { tables, functions }: Pick<SchemaFiles, 'tables' | 'functions'>,
 ): Promise<string | undefined> {
+  const restoring = await sql`select from pg_namespace where nspname = ${RESTORING}`
+  if (restoring.length > 0) return 'the rest of a backup: svc admin restore is at work or was interrupted'
   const run = new Set(
     (await unlessNothing(sql<{ name: string }[]>`select name from ${sql(schema)}.migrations`)).map(({ name }) => name),
   )

@@ -14,7 +14,8 @@ interface RoleSetup {
   adminUrl: string
   /** Names of services with a schema: only lower-case letters. */
   stores: readonly string[]
-  passwordOf: (role: string) => string
+  /** Undefined: new roles cannot log in yet, and existing ones keep their passwords. */
+  passwordOf?: (role: string) => string
   /**
    * The roles that a service may log in as, if not `<service>` itself. They become members of `<service>`. So two logins with
    * their own passwords work side by side while one replaces the other. Lower-case letters, digits and `_`.
@@ -55,7 +56,8 @@ async function prepareStores(sql: postgres.TransactionSql, database: string, set
     const owner = `${store}_owner`
     const logins = setup.loginsOf?.(store) ?? [store]
     for (const role of new Set([store, owner, ...logins])) await ensureRole(sql, role)
-    for (const role of [owner, ...logins]) await setPassword(sql, role, setup.passwordOf(role))
+    if (setup.passwordOf !== undefined)
+      for (const role of [owner, ...logins]) await setPassword(sql, role, setup.passwordOf(role))
     for (const login of logins) {
       // A pooler does not pass on the settings of a connection, and a login does not inherit those of a role.
       for (const [name, value] of Object.entries(SESSION_SETTINGS))

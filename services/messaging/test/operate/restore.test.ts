@@ -75,11 +75,14 @@ test('spec 7.15; ADR 19: after a logical restore, exports are complete and in or
   expect((await restored.inbox('bob')).ids).toHaveLength(6)
 })
 
+const WHY = { dry_run: false, reason: 'restored' }
+const OPERATOR = { operator: 'olga' }
+
 /** Raises all heads, one log in a call, as a command does that is killed and repeated after each call. */
 async function raise(h: Harness, reference: string, by: number): Promise<number[]> {
   const raised: number[] = []
   for (let more = true; more; ) {
-    const batch = await raiseHeads(h.deps, { reference, by, limit: 1, dry_run: false })
+    const batch = await raiseHeads(h.deps, { reference, by, limit: 1, ...WHY }, OPERATOR)
     raised.push(batch.raised)
     more = batch.more
   }
@@ -113,17 +116,28 @@ describe('spec 9.3: after a restore, heads are raised above every cursor that cl
     await using h = await startHarness()
     for (const name of ['bob', 'carol', 'dave']) await h.setPolicy(name, 'open', 1)
     const request = { reference: 'first', by: 50, limit: 1 }
-    expect(await raiseHeads(h.deps, { ...request, dry_run: true })).toEqual({ raised: 3, logs: 3, more: false })
-    await raiseHeads(h.deps, { ...request, dry_run: false })
-    expect(await raiseHeads(h.deps, { ...request, dry_run: true })).toMatchObject({ raised: 2 })
-    expect(await outcomeOf(raiseHeads(h.deps, { ...request, by: 51, dry_run: false }))).toBe('id_conflict')
+    expect(await raiseHeads(h.deps, { ...request, dry_run: true }, OPERATOR)).toEqual({
+      raised: 3,
+      logs: 3,
+      more: false,
+    })
+    await raiseHeads(h.deps, { ...request, ...WHY }, OPERATOR)
+    expect(await raiseHeads(h.deps, { ...request, dry_run: true }, OPERATOR)).toMatchObject({ raised: 2 })
+    expect(await outcomeOf(raiseHeads(h.deps, { ...request, by: 51, ...WHY }, OPERATOR))).toBe('id_conflict')
     expect(await raise(h, 'first', 50)).toEqual([1, 1, 0])
     expect(await raise(h, 'first', 50)).toEqual([0])
-    expect(await raiseHeads(h.deps, { ...request, dry_run: true })).toMatchObject({ raised: 0 })
+    expect(await raiseHeads(h.deps, { ...request, dry_run: true }, OPERATOR)).toMatchObject({ raised: 0 })
     const heads = () => h.openAdmin()<{ head: string }[]>`select distinct head::text from messaging.logs`
     expect(await heads()).toEqual([{ head: '50' }])
+    expect(await outcomeOf(raiseHeads(h.deps, { ...request, dry_run: false }, OPERATOR))).toBe('invalid_request')
     await raise(h, 'second', 7)
     expect(await heads()).toEqual([{ head: '57' }])
+    const audit =
+      await h.openAdmin()`select operator, action, reference, reason, result from messaging.audit order by id`
+    expect(audit).toEqual([
+      { operator: 'olga', action: 'raise-heads', reference: 'first', reason: 'restored', result: { by: 50 } },
+      { operator: 'olga', action: 'raise-heads', reference: 'second', reason: 'restored', result: { by: 7 } },
+    ])
   })
 
   test('the books stay right, and still find an entry that a raised log has lost', async () => {

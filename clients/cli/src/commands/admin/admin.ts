@@ -2,10 +2,13 @@ import type { Command } from 'commander'
 import type { ExitCode } from '../../exit-codes.ts'
 import type { Io } from '../../io.ts'
 import { addAudit } from './audit.ts'
+import { addBackup } from './backup.ts'
+import { addDrill } from './drill.ts'
 import { addGrant } from './grant.ts'
 import { addJobs } from './jobs.ts'
 import { addPurge } from './purge.ts'
 import { addRaiseHeads } from './raise-heads.ts'
+import { addRestore } from './restore.ts'
 import { addStatus } from './status.ts'
 import { addSuspend } from './suspend.ts'
 import { addVerify } from './verify.ts'
@@ -13,13 +16,14 @@ import { addVerify } from './verify.ts'
 export function addAdmin(program: Command, io: Io, setExitCode: (code: ExitCode) => void): void {
   const group = program
     .command('admin')
-    .description('for the operator, over NATS: status, credits, suspension, webhook jobs, purge, books, audit')
+    .description('for the operator: status, credits, suspension, webhook jobs, purge, books, backups, audit')
     .option('--nats-url <url>', 'nats://user:password@host:port')
     .addHelpText(
       'after',
       `
 NATS is found by --nats-url, by SVC_NATS_URL, or by the data folder (SVC_DATA_DIR, .data) of a local stack that runs.
-The other SVC_NATS_… variables of the services work here as well: certificates, and logins in files.
+The other SVC_NATS_… variables of the services work here as well: certificates, and logins in files. backup, restore and drill
+need Postgres instead: --database-url, SVC_DATABASE_URL, or the data folder.
 The user of the login is your name as an operator. Every change is recorded with it (svc admin audit), and needs a --reason.
 You may repeat each command: work that was done is not done again. Commands that change something have --dry-run.
 
@@ -38,4 +42,7 @@ Examples:
   addVerify(admin)
   addRaiseHeads(admin)
   addAudit(admin)
+  addBackup(admin)
+  addRestore(admin)
+  addDrill(admin)
 }

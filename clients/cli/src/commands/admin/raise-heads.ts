@@ -3,12 +3,11 @@ import type { ReplyOf } from '@svc/contracts/define.ts'
 import type { Command } from 'commander'
 import { wholeNumber } from '../../arguments.ts'
 import { UsageError } from '../../io.ts'
-import { type AdminGroup, DRY_RUN, operate } from './group.ts'
+import { type AdminGroup, type ChangeOptions, changeOf, DRY_RUN, operate, REASON } from './group.ts'
 
-interface RaiseOptions {
+interface RaiseOptions extends ChangeOptions {
   readonly by: number
   readonly reference?: string
-  readonly dryRun?: boolean
 }
 
 const LOGS_PER_CALL = 1_000
@@ -21,6 +20,7 @@ export function addRaiseHeads({ group, io }: AdminGroup): void {
     .command('raise-heads')
     .option('--by <n>', 'number of positions', wholeNumber(1, MAX_BY), 10_000)
     .option('--reference <text>', 'each reference raises the heads once; default: the date')
+    .option(...REASON)
     .option(...DRY_RUN)
     .description(
       'after a restore to an earlier moment, raise the heads of all logs above every cursor that clients have seen',
@@ -33,22 +33,25 @@ have received since that moment. A repeat with the same reference continues an i
 
 Examples:
   svc admin raise-heads --dry-run
-  svc admin raise-heads --by 100000 --reference restore-2026-11-27`,
+  svc admin raise-heads --by 100000 --reference restore-2026-11-27 --reason INC-17`,
     )
-    .action(async ({ by, reference = today(), dryRun = false }: RaiseOptions, command: Command) => {
+    .action(async ({ by, reference = today(), ...options }: RaiseOptions, command: Command) => {
       if (reference.length < 1 || reference.length > MAX_REFERENCE_LENGTH)
         throw new UsageError(`the reference must have 1 to ${MAX_REFERENCE_LENGTH} characters`)
+      const change = changeOf(options)
       await operate(io, command, async ({ ask }, { out, signal }) => {
         const { raiseHeads } = await import('@svc/contracts/admin.ts')
         let [raised, last]: [number, ReplyOf<typeof raiseHeadsCall> | undefined] = [0, undefined]
         do {
           signal.throwIfAborted()
-          last = await ask(raiseHeads, { reference, by, limit: LOGS_PER_CALL, dry_run: dryRun }, CALL_MS)
+          last = await ask(raiseHeads, { reference, by, limit: LOGS_PER_CALL, ...change }, CALL_MS)
           raised += last.raised
         } while (last.more)
         const logs = `the heads of ${raised} ${raised === 1 ? 'log' : 'logs'} by ${by}`
         const said = raised === 0 ? `nothing left to raise with the reference ${reference}` : `raised ${logs}`
-        out.print({ raised, logs: last.logs, by, reference, dry_run: dryRun }, [dryRun ? `would raise ${logs}` : said])
+        out.print({ raised, logs: last.logs, by, reference, dry_run: change.dry_run }, [
+          change.dry_run ? `would raise ${logs}` : said,
+        ])
       })
     })
 }

@@ -1,8 +1,7 @@
-import type { Discrepancy } from '@svc/contracts/admin.ts'
 import type { Command } from 'commander'
+import { sectionLines, wrongLine } from '../../admin/book-lines.ts'
 import { wholeNumber } from '../../arguments.ts'
 import { EXIT } from '../../exit-codes.ts'
-import { table } from '../../output/output.ts'
 import { type AdminGroup, agentId, operate } from './group.ts'
 
 interface VerifyOptions {
@@ -36,25 +35,11 @@ Examples:
           agentId: agent,
           accountsPerPage: page,
           signal,
-          onWrong: (section, wrong) => out.print({ section, wrong }, [sentence(section, wrong)]),
+          onWrong: (section, wrong) => out.print({ section, wrong }, [wrongLine(section, wrong)]),
         })
         const wrong = sections.reduce((sum, section) => sum + section.wrong, 0)
-        const rows = sections.map(({ name, checked, wrong }) => [
-          name,
-          `${checked} checked`,
-          wrong === 0 ? 'right' : `${wrong} WRONG`,
-        ])
-        out.print({ sections, right: wrong === 0 }, table(rows))
+        out.print({ sections, right: wrong === 0 }, sectionLines(sections))
         if (wrong > 0) setExitCode(EXIT.wrongBooks)
       })
     })
-}
-
-function sentence(section: string, { rule, id, day, expected, found }: Discrepancy): string {
-  const when = day === null ? '' : `, ${day}`
-  return `WRONG in ${section}: ${rule} of ${id}${when}: ${said(found)} instead of ${said(expected)}`
-}
-
-function said(value: string | number | null): string {
-  return value === null ? 'nothing' : String(value)
 }
