@@ -6,7 +6,14 @@ import { type EnvReader, envReader } from '@svc/config/env-reader.ts'
 import type { NatsAccess } from '@svc/config/nats-access.ts'
 import { SERVICES, type ServiceName } from './topology.ts'
 
+/**
+ * What is started. `no-gateway`: all services except the gateways, to look at a restored system before clients do. `engines`:
+ * only Postgres and NATS, without tables, for `svc admin restore`.
+ */
+export type Part = 'all' | 'no-gateway' | 'engines'
+
 export interface LocalConfig {
+  part: Part
   /** An absolute path. */
   dataDir: string
   /** The address on which the gateways listen; loopback by default. */
@@ -36,17 +43,18 @@ const LEVELS = /^(trace|debug|info|warn|error|fatal|silent)$/
 const MAX_REPLICAS = 16
 
 /** @throws ConfigError that names every invalid variable. */
-export function readConfig(env: NodeJS.ProcessEnv): LocalConfig {
+export function readConfig(env: NodeJS.ProcessEnv, part: Part = 'all'): LocalConfig {
   const e = envReader(env)
   const httpPort = e.int('SVC_HTTP_PORT', { default: 8080, min: 1, max: 65_535 })
-  const config = {
+  const config: LocalConfig = {
+    part,
     dataDir: resolve(e.string('SVC_DATA_DIR', { default: '.data' })),
     httpHost: e.string('SVC_HTTP_HOST', { default: '127.0.0.1' }),
     httpPort,
     authority: readAuthority(e, `127.0.0.1:${httpPort}`),
     challengeKey: readOwnKey(e, 'SVC_CHALLENGE_KEY'),
     webhookSecretKey: readOwnKey(e, 'SVC_WEBHOOK_SECRET_KEY'),
-    replicas: readReplicas(e),
+    replicas: replicasOf(part, readReplicas(e)),
     databaseUrl: e.optional('SVC_DATABASE_URL') === undefined ? undefined : readDatabaseUrl(e),
     ...(e.optional('SVC_NATS_URL') === undefined ? { natsUrl: undefined } : readNats(e)),
     logLevel: e.string('SVC_LOG_LEVEL', {
@@ -58,7 +66,8 @@ export function readConfig(env: NodeJS.ProcessEnv): LocalConfig {
     metricsPort:
       e.optional('SVC_METRICS_PORT') === undefined ? undefined : e.int('SVC_METRICS_PORT', { min: 1, max: 65_535 }),
   }
-  if (httpPort + config.replicas.gateway - 1 > 65_535) e.fail('SVC_HTTP_PORT', 'leaves no ports for the other gateways')
+  if (httpPort + Math.max(1, config.replicas.gateway) - 1 > 65_535)
+    e.fail('SVC_HTTP_PORT', 'leaves no ports for the other gateways')
   const processes = Object.values(config.replicas).reduce((sum, count) => sum + count, 0)
   if ((config.metricsPort ?? 0) + processes - 1 > 65_535)
     e.fail('SVC_METRICS_PORT', 'leaves no ports for the other processes')
@@ -67,6 +76,12 @@ export function readConfig(env: NodeJS.ProcessEnv): LocalConfig {
     e.fail('SVC_DATABASE_URL', 'names several hosts: name only the primary')
   e.check()
   return config
+}
+
+function replicasOf(part: Part, replicas: Record<ServiceName, number>): Record<ServiceName, number> {
+  if (part === 'all') return replicas
+  const none = SERVICES.filter((service) => part === 'engines' || service === 'gateway').map((service) => [service, 0])
+  return { ...replicas, ...Object.fromEntries(none) }
 }
 
 /** Reads an optional key from the environment. The service that gets the key checks its content. */

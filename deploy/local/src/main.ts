@@ -3,7 +3,7 @@ import { relative } from 'node:path'
 import { parseDatabaseUrl } from '@svc/config/database-url.ts'
 import { ConfigError } from '@svc/config/env-reader.ts'
 import { watchStarter } from '@svc/processes/starter.ts'
-import { type LocalConfig, readConfig } from './config.ts'
+import { type LocalConfig, type Part, readConfig } from './config.ts'
 import { formatLogEvent, type LogEvent } from './output/log-lines.ts'
 import { metricsTargets } from './output/metrics-targets.ts'
 import { startStack } from './stack.ts'
@@ -15,14 +15,13 @@ const stop = new AbortController()
 const force = new AbortController()
 const colour = process.stdout.isTTY === true && (process.env.NO_COLOR ?? '') === ''
 
-if (process.argv.length > 2) {
-  const asksForHelp = ['-h', '--help'].includes(process.argv[2] ?? '')
-  const usage =
-    'usage: npx pnpm start\nRuns the whole system until Ctrl-C. Variables configure it: deploy/local/README.md.'
-  if (asksForHelp) console.log(usage)
-  else console.error(usage)
-  process.exit(asksForHelp ? 0 : 2)
-}
+const USAGE = `usage: npx pnpm start [--no-gateway | --engines-only]
+Runs the whole system until Ctrl-C. Variables configure it: deploy/local/README.md.
+  --no-gateway    all services except the gateways: look at a restored system before clients do
+  --engines-only  only Postgres and NATS, without tables: for svc admin restore`
+const PARTS: Readonly<Record<string, Part>> = { '--no-gateway': 'no-gateway', '--engines-only': 'engines' }
+
+const part = readPart(process.argv.slice(2))
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal)
 watchStarter(() => {
   if (stop.signal.aborted) return
@@ -34,9 +33,19 @@ process.stdout.on('error', () => stop.abort())
 process.stderr.on('error', () => {})
 process.exitCode = await main()
 
+function readPart([option, ...others]: string[]): Part {
+  if (option === undefined) return 'all'
+  const part = PARTS[option]
+  if (part !== undefined && others.length === 0) return part
+  const asksForHelp = ['-h', '--help'].includes(option)
+  if (asksForHelp) console.log(USAGE)
+  else console.error(USAGE)
+  process.exit(asksForHelp ? 0 : 2)
+}
+
 async function main(): Promise<number> {
   try {
-    const config = readConfig(process.env)
+    const config = readConfig(process.env, part)
     await using stack = await startStack({ config, env: process.env, log, signal: stop.signal, force: force.signal })
     console.log(welcome(config, stack.urls))
     const failure = await Promise.race([stack.failed, aborted(stop.signal)])
@@ -66,11 +75,19 @@ function log(name: string, event: LogEvent): void {
 
 function welcome(config: LocalConfig, urls: string[]): string {
   const { dataDir, databaseUrl, authority } = config
+  const place = databaseUrl === undefined ? shortest(dataDir) : `Postgres at ${parseDatabaseUrl(databaseUrl).server}`
+  if (config.part !== 'all') {
+    const [what, next] =
+      config.part === 'engines'
+        ? ['Postgres and NATS are up', 'npx pnpm svc admin restore <folder> --reason "…"']
+        : ['All services except the gateways are up', 'npx pnpm svc admin verify']
+    return `\n  ${what}. Their data is in ${place}. Ctrl-C stops them; the data stays.${metricsLine(config)}\n\n  Try in another terminal:\n    ${next}\n`
+  }
   // The CLI uses the first gateway at its default port without `--url`.
   const options = urls[0] === DEFAULT_URL ? '' : ` --url ${urls[0]}`
   return `
   The system is up at ${urls.join(' and ')} (authority ${authority}).
-  Its data is in ${databaseUrl === undefined ? shortest(dataDir) : `Postgres at ${parseDatabaseUrl(databaseUrl).server}`}. Ctrl-C stops it; the data stays.${metricsLine(config)}
+  Its data is in ${place}. Ctrl-C stops it; the data stays.${metricsLine(config)}
 
   Try in another terminal:
     npx pnpm svc init alice${options}

@@ -43,7 +43,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const secrets = await loadSecrets(config.dataDir)
   const run: Run = { ...options, mark, secrets, started, engineLost }
   // The first start of a clone builds while Postgres starts.
-  const [build, databaseUrlFor] = await Promise.all([findBuild(), startDatabase(run)])
+  const [build, databaseUrlFor] = await Promise.all([config.part === 'engines' ? '' : findBuild(), startDatabase(run)])
   const natsUrlFor = await startMessageBus(run)
   const targets = metricsTargets(config)
   started.defer(writeMetricsTargets(config.dataDir, targets))

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { failpoint } from '@svc/failpoints/failpoint.ts'
 import { connectClient } from '@svc/postgres/connection/client.ts'
 import { parseServer } from '@svc/postgres/connection/server.ts'
 import { migrate } from '@svc/postgres/migration/migrate.ts'
@@ -51,6 +52,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   try {
     const names = [...stores.keys()]
     await prepareTarget(client, names, manifest)
+    failpoint('restore.marked')
     await prepareRoles({ adminUrl: url, stores: names })
     onStep('creating the tables')
     for (const [schema, dir] of stores) {
@@ -58,6 +60,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
       if (through > 0) await migrate({ url, schema, dir, restore: { through } })
     }
     await copyIn(client, folder, manifest, options)
+    failpoint('restore.copied')
     onStep('preparing for this release')
     for (const [schema, dir] of stores) await migrate({ url, schema, dir, restore: {} })
     await client.query('analyze')
@@ -97,8 +100,9 @@ async function copyIn(
   await client.query(`truncate ${present.map(({ schema, table }) => nameOf(schema, table)).join(', ')}`)
   for (const table of tables) {
     signal.throwIfAborted()
-    onStep(`${table.schema}.${table.table}, ${table.rows} rows`)
+    if (table.rows > 0) onStep(`${table.schema}.${table.table}: ${table.rows} rows`)
     await copyTable(client, table, folder, signal)
+    failpoint('restore.table')
   }
   for (const { schema, sequence, value, called } of sequences)
     await client.query('select pg_catalog.setval($1::regclass, $2::bigint, $3)', [
@@ -135,6 +139,7 @@ async function finish(client: Client, { id, moment }: Manifest, { raiseBy, reaso
   const raised = Number(rows[0]?.raised)
   await recordRestore(client, { reference, reason, result: { by: raiseBy, logs: raised, moment } })
   await client.query(`drop schema ${RESTORING}`)
+  failpoint('restore.finishing')
   await client.query('commit')
   return raised
 }

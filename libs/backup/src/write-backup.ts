@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { failpoint } from '@svc/failpoints/failpoint.ts'
 import { connectClient } from '@svc/postgres/connection/client.ts'
 import { parseServer } from '@svc/postgres/connection/server.ts'
 import type { Client } from 'pg'
@@ -52,6 +53,7 @@ async function writeLocked(client: Client, folder: string, options: BackupOption
     const manifest = await copyAll(client, unfinished, options)
     writeSynced(join(unfinished, MANIFEST), encodeManifest(manifest))
     syncFolder(unfinished)
+    failpoint('backup.written')
     renameSync(unfinished, folder)
     syncFolder(dirname(folder))
     return manifest
@@ -101,6 +103,7 @@ async function copyAll(client: Client, folder: string, options: BackupOptions): 
     signal.throwIfAborted()
     const one = await copyTable(client, table, folder, signal)
     copied.push(one)
+    failpoint('backup.table')
     onTable(one)
   }
   const migrations = []

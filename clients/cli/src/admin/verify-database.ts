@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import type { Discrepancy } from '@svc/contracts/admin.ts'
 import type { Io } from '../io.ts'
 
-export interface VerifiedDatabase {
+interface VerifiedDatabase {
   readonly sections: readonly { readonly name: string; readonly checked: number; readonly wrong: number }[]
   /** Charges that were under way. The services end them when they start. */
   readonly unfinished: number

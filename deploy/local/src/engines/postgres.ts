@@ -206,10 +206,11 @@ function settingsFor(
     // A 202 depends on this. Only tests run without fsync, because their data may be lost in a power failure.
     fsync: durable ? 'on' : 'off',
     synchronous_commit: 'on',
-    // This server has no replica and no backup, so it needs no WAL for them. It also needs no processes for unused
-    // features.
-    wal_level: 'minimal',
-    max_wal_senders: 0,
+    // Enough WAL for pg_basebackup and for WAL archiving, and two connections for them. pg_hba.conf of initdb lets them in.
+    // Tests need neither.
+    wal_level: durable ? 'replica' : 'minimal',
+    max_wal_senders: durable ? 4 : 0,
+    // No processes for features that nothing uses.
     max_logical_replication_workers: 0,
     // Checkpoints are rare, because the first change of a page after a checkpoint writes the whole page to the WAL. Tests
     // keep the WAL small. It is not compressed: the packaged build has no lz4.

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseDatabaseUrl } from '@svc/config/database-url.ts'
 import { OldLayoutError } from '@svc/postgres/migration/migrate.ts'
+import { UnfinishedRestoreError } from '@svc/postgres/migration/restoring.ts'
 import type { Child } from '@svc/processes/child.ts'
 import { checkNats } from '../engines/check-nats.ts'
 import { startNats } from '../engines/nats.ts'
@@ -21,10 +22,12 @@ const SPARE_CONNECTIONS = 30
 
 /** Starts Postgres if needed, and migrates every schema. @returns a function from a store to its service's database URL. */
 export async function startDatabase(run: Run): Promise<(store: StoreName) => string> {
-  const { config, secrets, signal } = run
+  const { config, secrets, signal, started } = run
   const external = config.databaseUrl
   const adminUrl = external ?? (await startEmbeddedPostgres(run))
   signal.throwIfAborted()
+  if (external === undefined) started.defer(writeForOperator(config.dataDir, 'admin-database-url', adminUrl))
+  if (config.part === 'engines') return () => adminUrl
   const passwordOf = external === undefined ? secrets.rolePassword : secretsOfServer(external).rolePassword
   const setup = { adminUrl, stores: STORES, passwordOf }
   try {
@@ -70,11 +73,15 @@ export async function startMessageBus(run: Run): Promise<(user: NatsUser) => str
   })
   adopt(run, 'NATS', nats, 'SIGKILL')
   run.signal.throwIfAborted()
-  // The operator's commands read the URL from this file (clients/cli).
-  const file = join(config.dataDir, 'admin-nats-url')
-  writeFileSync(file, nats.urlFor('admin'), { mode: 0o600 })
-  started.defer(() => rmSync(file, { force: true }))
+  started.defer(writeForOperator(config.dataDir, 'admin-nats-url', nats.urlFor('admin')))
   return (user) => nats.urlFor(user)
+}
+
+/** The operator's commands read URLs from these files while the stack runs (clients/cli). @returns a function that removes it. */
+function writeForOperator(folder: string, name: string, url: string): () => void {
+  const file = join(folder, name)
+  writeFileSync(file, url, { mode: 0o600 })
+  return () => rmSync(file, { force: true })
 }
 
 /** Makes the engine part of the run: the run stops it, and fails if the engine ends earlier. */
@@ -100,6 +107,11 @@ function schemaDirOf(store: StoreName): string {
 }
 
 function explainDatabaseError(error: unknown, adminUrl: string, external: boolean, dataDir: string): unknown {
+  if (error instanceof UnfinishedRestoreError) {
+    return new StartError(
+      `${external ? 'The database in SVC_DATABASE_URL' : dataDir} has only a part of a backup, because a restore was interrupted: repeat it (npx pnpm start --engines-only, svc admin restore), or ${external ? 'name an empty database' : 'delete this folder'}.`,
+    )
+  }
   if (error instanceof OldLayoutError) {
     return new StartError(
       external

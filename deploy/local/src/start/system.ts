@@ -1,10 +1,13 @@
 /** The last step of a start: all services at once. */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { connectNats, drainNats } from '@svc/nats/connect.ts'
+import { listProcesses } from '@svc/nats/process-stats.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
 import { parseLogLine } from '../output/log-lines.ts'
 import { environmentFor, type SystemSettings, superviseService } from '../services.ts'
 import { StartError } from '../start-error.ts'
-import { type ServiceName, STOP_GROUPS } from '../topology.ts'
+import { SERVICES, type ServiceName, STOP_GROUPS } from '../topology.ts'
 import { gatewayUrls } from './addresses.ts'
 import { type Run, reasonOf, say, WARN } from './run.ts'
 
@@ -20,14 +23,18 @@ interface LocalSettings extends SystemSettings {
   readonly build: string
 }
 
-/** Starts the services. Returns when every gateway reports all of them healthy. */
+/** Starts the services. Returns when every gateway reports all of them healthy, or without gateways, when all have begun to serve. */
 export async function startSystem(run: Run, settings: LocalSettings): Promise<void> {
   const givenUp = Promise.withResolvers<never>()
   const ended = new AbortController()
   const signal = AbortSignal.any([run.signal, ended.signal])
   signal.throwIfAborted()
   for (const services of STOP_GROUPS.toReversed()) startServices(run, services, settings, givenUp.reject)
-  const healthy = Promise.all(gatewayUrls(run.config).map((url) => waitForHealth(url, signal)))
+  const urls = gatewayUrls(run.config)
+  const healthy =
+    urls.length > 0
+      ? Promise.all(urls.map((url) => waitForHealth(url, signal)))
+      : waitForServices(run, settings.natsUrlFor('admin'), signal)
   try {
     const failure = await Promise.race([
       healthy.then(() => undefined),
@@ -82,6 +89,25 @@ function startServices(
   run.started.defer(async () => {
     await Promise.all(supervisors.map((supervisor) => supervisor.stop()))
   })
+}
+
+/** Waits until a process of each service answers the operator. */
+async function waitForServices({ config }: Run, natsUrl: string, signal: AbortSignal): Promise<void> {
+  const services = SERVICES.filter((service) => config.replicas[service] > 0)
+  const deadline = Date.now() + HEALTH_LIMIT_MS
+  const logger = createLogger('stack', 'silent')
+  const nats = await connectNats({ url: natsUrl, access: config.natsAccess, name: 'stack', logger, asOperator: true })
+  try {
+    for (let missing: string[] = services; missing.length > 0; ) {
+      signal.throwIfAborted()
+      const found = new Set((await listProcesses(nats, services)).map(({ service }) => service))
+      missing = services.filter((service) => !found.has(service))
+      if (missing.length > 0 && Date.now() > deadline)
+        throw new StartError(`${missing.join(', ')} did not start in ${HEALTH_LIMIT_MS / 1000} s: see the log above.`)
+    }
+  } finally {
+    await drainNats(nats, 1_000)
+  }
 }
 
 /** Waits for a gateway's health, which covers every service. */

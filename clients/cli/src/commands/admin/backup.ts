@@ -47,7 +47,7 @@ Examples:
           schemas: [...findStores().keys()],
           release: SERVICE.version,
           signal,
-          onTable: ({ schema, table, rows }) => out.note(`${schema}.${table}: ${rows} rows`),
+          onTable: ({ schema, table, rows }) => (rows === 0 ? undefined : out.note(`${schema}.${table}: ${rows} rows`)),
         }),
       )
       const seconds = Math.round((performance.now() - begunMs) / 100) / 10
