@@ -108,7 +108,7 @@ const STREAM_CALLS = [
   ...['CONSUMER.MSG.NEXT.ACCEPTED.spy', 'CONSUMER.LIST.ACCEPTED', 'ACCOUNT.INFO', 'META.LEADER.STEPDOWN'],
 ].map((call) => `$JS.API.${call}`)
 const MAY_OF_STREAM: Partial<Record<NatsUser, readonly string[]>> = {
-  messaging: ['CREATE', 'UPDATE', 'INFO'].map((call) => `$JS.API.STREAM.${call}.ACCEPTED`),
+  messaging: ['CREATE', 'UPDATE', 'INFO', 'PURGE'].map((call) => `$JS.API.STREAM.${call}.ACCEPTED`),
   admin: ['$JS.API.STREAM.INFO.ACCEPTED'],
 }
 
@@ -140,6 +140,7 @@ describe.each(NATS_LOGINS)('the login %s', (login) => {
     const allowed = await publishable(holder, [
       ...(user === 'gateway' ? [] : OTHERS_CALLS),
       ...OPERATORS_CALLS,
+      ...(user === 'identity' ? [] : ['erase.messaging.agent', 'erase.budget.agent']),
       ...(user === 'admin' ? [] : ['admin.budget.grant-credits.admin', '$SRV.PING']),
       ...STREAM_CALLS,
       ...(user === 'messaging' ? [] : [`accepted.${victim.id}.inbox`]),

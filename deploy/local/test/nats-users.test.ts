@@ -5,6 +5,7 @@ import * as admin from '../../../libs/contracts/src/admin.ts'
 import * as boards from '../../../libs/contracts/src/boards.ts'
 import * as budget from '../../../libs/contracts/src/budget.ts'
 import type { Call } from '../../../libs/contracts/src/define.ts'
+import * as erasure from '../../../libs/contracts/src/erasure.ts'
 import { healthOf } from '../../../libs/contracts/src/health.ts'
 import * as identity from '../../../libs/contracts/src/identity.ts'
 import * as messaging from '../../../libs/contracts/src/messaging.ts'
@@ -27,6 +28,7 @@ const ASKED_BY: Record<string, readonly NatsUser[]> = {
   'svc.messaging.list-heads': ['gateway', 'stream'],
   'svc.messaging.list-moved': ['gateway', 'webhook'],
   'svc.messaging.list-revoked': ['gateway', 'stream'],
+  'svc.messaging.list-missing': ['gateway', 'webhook'],
   'svc.messaging.list-arrivals': ['gateway', 'webhook'],
   'svc.messaging.read-arrivals': ['gateway', 'webhook'],
   'svc.messaging.replay-events': ['gateway', 'stream'],
@@ -40,6 +42,11 @@ const ASKED_BY: Record<string, readonly NatsUser[]> = {
   'svc.budget.release': CHARGERS,
   'svc.budget.list-overdue': CHARGERS,
   'svc.webhook.close-webhook': ['gateway', 'identity'],
+  'erase.messaging.agent': ['identity'],
+  'erase.webhook.agent': ['identity'],
+  'erase.webhook.orphans': ['identity'],
+  'erase.boards.agent': ['identity'],
+  'erase.budget.agent': ['identity'],
   'svc.webhook.set-suspension': ['gateway', 'identity'],
   'svc.stream.measure': ['gateway', 'admin'],
   'svc.webhook.measure': ['gateway', 'admin'],
@@ -47,7 +54,7 @@ const ASKED_BY: Record<string, readonly NatsUser[]> = {
 /** The callers that each service answers, in the order of `NATS_USERS`. */
 const ANSWERED: Record<NatsUser, readonly NatsUser[]> = {
   budget: ['boards', 'webhook', 'messaging', 'identity', 'gateway', 'admin'],
-  boards: ['messaging', 'gateway', 'admin'],
+  boards: ['messaging', 'identity', 'gateway', 'admin'],
   webhook: ['identity', 'gateway', 'admin'],
   messaging: ['webhook', 'identity', 'stream', 'gateway', 'admin'],
   identity: ['gateway', 'admin'],
@@ -179,7 +186,8 @@ describe.each(Object.entries(MODES))('%s a NATS user may use only its own subjec
     '$JS.API.STREAM.NAMES': [],
     '$JS.API.STREAM.SNAPSHOT.ACCEPTED': [],
     '$JS.API.STREAM.DELETE.ACCEPTED': [],
-    '$JS.API.STREAM.PURGE.ACCEPTED': [],
+    '$JS.API.STREAM.PURGE.ACCEPTED': ['messaging'],
+    'erase.messaging.anything': [],
     '$JS.API.STREAM.CREATE.OTHER': [],
     '$JS.API.CONSUMER.CREATE.ACCEPTED.webhook.accepted.*.inbox': ['webhook'],
     '$JS.API.CONSUMER.CREATE.ACCEPTED.webhook.accepted.>': [],
@@ -202,7 +210,10 @@ describe.each(Object.entries(MODES))('%s a NATS user may use only its own subjec
   )
   test('every call of the contracts is allowed to the services that depend on its service, and to no others', async () => {
     const calls = [
-      ...[admin, boards, budget, identity, messaging, stream, webhook].flatMap((contract) => Object.values(contract)),
+      ...[admin, boards, budget, erasure, identity, messaging, stream, webhook].flatMap((contract) =>
+        Object.values(contract),
+      ),
+      ...erasure.ERASING.map((service) => erasure.eraseAgent(service)),
       ...OWNERS.flatMap((owner) => [admin.listOperations(owner), admin.judgeOperations(owner)]),
       ...SERVICES.map((service) => healthOf(service)),
     ].filter((each): each is Call<unknown, unknown> => typeof each === 'object' && each !== null && 'subject' in each)

@@ -42,6 +42,24 @@ export async function recordAudit(tx: Tx, service: Audited, entry: NewAuditEntry
     values (${operator}, ${action}, ${target}, ${reference}, ${reason}, ${tx.json(result)})`
 }
 
+/**
+ * Records that an agent was erased, once, and replaces its id in earlier rows by its keyed hash.
+ * @param erased the request of `eraseAgent` (libs/contracts, erasure.ts).
+ */
+export async function recordErasure(
+  tx: Tx,
+  service: Audited,
+  erased: { agent_id: string; tombstone: string } & Pick<NewAuditEntry, 'operator' | 'reason' | 'reference'>,
+  result: AuditEntry['result'],
+): Promise<void> {
+  const { agent_id: agentId, tombstone, operator, reason, reference = null } = erased
+  await tx`select ${tx(`${service}.forget_in_audit`)}(${agentId}, ${tombstone})`
+  const [known] = await tx`
+    select from ${tx(`${service}.audit`)} a where a.target = ${tombstone} and a.action = 'erased'`
+  if (known !== undefined) return
+  await recordAudit(tx, service, { operator, reason, reference, action: 'erased', target: tombstone, result })
+}
+
 /** The call that shows the audit to operators. */
 export function auditEndpoint(service: Audited, database: Database): Endpoint {
   return handle(listAudit(service), async (request) => ({

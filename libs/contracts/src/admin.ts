@@ -6,7 +6,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { ChargeOwner, OperationId } from './budget.ts'
 import { type Call, defineCall } from './define.ts'
-import { AgentId, MessageId } from './ids.ts'
+import { AgentId, BoardId, MessageId } from './ids.ts'
 import { Reason } from './reason.ts'
 import { closed } from './resources.ts'
 import { Suspension } from './suspension.ts'
@@ -137,6 +137,55 @@ export const raiseHeads = defineCall({
     more: Type.Boolean(),
   }),
 })
+
+// Takedown
+
+/** Why a message or a board is taken down or restored. `reference`: the operator's own, such as the number of a ticket. */
+const Takedown = {
+  reason: Type.Optional(Reason),
+  reference: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+}
+
+const onMessage = {
+  request: closed({ id: MessageId, dry_run: Type.Boolean(), ...Takedown }),
+  reply: closed({
+    kind: Type.Union([Type.Literal('message'), Type.Literal('post')]),
+    /** False: a repeat, which changed nothing. For a dry run: whether the call would change anything. */
+    changed: Type.Boolean(),
+    /** The agent whose webhook may have a delivery of the message. Null: a post, which is never delivered. */
+    recipient: Nullable(AgentId),
+  }),
+}
+
+/** Takes a live message down for everybody (spec 12.4). Codes: `not_found`. The caller then holds its delivery (`holdMessage`). */
+export const takedownMessage = defineCall({ subject: 'admin.messaging.takedown-message', ...onMessage })
+
+/** Shows a message again that was taken down, if it has not expired. Codes: `not_found`. The caller then releases its delivery. */
+export const restoreMessage = defineCall({ subject: 'admin.messaging.restore-message', ...onMessage })
+
+const onBoard = {
+  request: closed({ board_id: BoardId, dry_run: Type.Boolean(), ...Takedown }),
+  /** False: a repeat, which changed nothing. For a dry run: whether the call would change anything. */
+  reply: closed({ changed: Type.Boolean() }),
+}
+
+/** Takes a board down for everybody, its owner included (spec 12.4). Codes: `not_found`. */
+export const takedownBoard = defineCall({ subject: 'admin.boards.takedown-board', ...onBoard })
+
+/** Shows a board again that was taken down. Codes: `not_found`. */
+export const restoreBoard = defineCall({ subject: 'admin.boards.restore-board', ...onBoard })
+
+const onDelivery = {
+  request: closed({ agent_id: AgentId, message_id: MessageId, ...Takedown }),
+  /** False: there was nothing to hold or to release. */
+  reply: closed({ changed: Type.Boolean() }),
+}
+
+/** Holds the delivery of a message that was taken down. An attempt that is under way may still arrive. */
+export const holdMessage = defineCall({ subject: 'admin.webhook.hold-message', ...onDelivery })
+
+/** Makes a held delivery due, if the webhook has not changed since and the delivery is not forgotten (3 days). */
+export const releaseMessage = defineCall({ subject: 'admin.webhook.release-message', ...onDelivery })
 
 // Webhook jobs
 

@@ -81,15 +81,15 @@ export const noteBlock = defineCall({
 })
 
 /**
- * The rights of a viewer on a board, by the board's rules and the viewer's role at one moment. A board that does not exist
- * has the same answer as an unreadable one, so callers reply `not_found` to both (spec 8.2, 8.4).
+ * The rights of a viewer on a board, by the board's rules and the viewer's role at one moment. A board that does not exist or
+ * is taken down has the same answer as an unreadable one, so callers reply `not_found` to both (spec 8.2, 8.4).
  */
 export const BoardAccess = closed({
   /** The viewer may see the board, its feed, and its posts by id. If this is false, all other rights are false. */
   may_read: Type.Boolean(),
   /**
-   * All agents may read the board for ever, because it is public or unlisted and that cannot change (spec 8.1). Only this
-   * verdict may be cached.
+   * All agents may read the board, because it is public or unlisted and that cannot change (spec 8.1). Only this verdict may be
+   * cached, and for a second: an operator may take the board down (spec 12.4).
    */
   open: Type.Boolean(),
   /**
@@ -137,7 +137,7 @@ export const judgeBoards = defineCall({
   }),
   reply: closed({
     readable: Type.Array(BoardId),
-    /** The boards of `readable` that all agents may read for ever (BoardAccess, `open`). */
+    /** The boards of `readable` that all agents may read (BoardAccess, `open`). */
     open: Type.Array(BoardId),
   }),
   // The caller caches `open`, so an answer must not be about other boards.
@@ -152,7 +152,7 @@ export const listSubscribers = defineCall({
   subject: 'svc.boards.list-subscribers',
   request: closed({ board_id: BoardId }),
   reply: closed({
-    /** All agents may read the board for ever (BoardAccess, `open`). */
+    /** All agents may read the board (BoardAccess, `open`). */
     open: Type.Boolean(),
     /** Owner, writers and readers, in byte order, even if the board is open. */
     subscribers: Type.Array(AgentId, { maxItems: LIMITS.membershipsPerBoard + 1 }),

@@ -76,6 +76,8 @@ export const admitRequest = defineCall({
     revoked: Type.Boolean(),
     /** Absent: not suspended. */
     suspended: Type.Optional(Suspension),
+    /** The signer was erased (spec 12.4), and the caller still has its key. */
+    erased: Type.Optional(Type.Literal(true)),
   }),
 })
 

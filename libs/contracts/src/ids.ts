@@ -35,6 +35,7 @@ export const UnixSeconds = Type.Integer({ minimum: 0, description: 'Unix seconds
 
 const AGENT_NAME = new RegExp(AgentName.pattern ?? '')
 const MESSAGE_ID = new RegExp(MessageId.pattern ?? '')
+const BOARD_ID = new RegExp(BoardId.pattern ?? '')
 
 /** Whether a text is a valid name (spec 2.8). */
 export function isAgentName(text: string): boolean {
@@ -47,4 +48,9 @@ export function isAgentName(text: string): boolean {
  */
 export function isMessageId(text: string): boolean {
   return MESSAGE_ID.test(text)
+}
+
+/** Whether a text is a valid board id. Any other text names no board (spec 2.9). */
+export function isBoardId(text: string): boolean {
+  return BOARD_ID.test(text)
 }

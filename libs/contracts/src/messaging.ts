@@ -230,7 +230,7 @@ export const listArrivals = defineCall({
 /**
  * Reads the events of these inbox entries. Each event is an Event in JSON; tabs separate them, in the order of the request.
  * `looked_at`: how many of the entries the answer covers, counted from the first, at least one. `found`: the indexes of the
- * entries that have an event. The others have expired.
+ * entries that have an event. The others have expired or are taken down.
  */
 export const readArrivals = defineTextCall({
   subject: 'svc.messaging.read-arrivals',
@@ -244,7 +244,7 @@ export const readArrivals = defineTextCall({
 
 /**
  * Returns the post that an event refers to, as a Message in JSON, and the agents that have this event and may read it now
- * (spec 6.8, 8.2, 8.9, 9.5). Both are empty if the post is hidden, expired or does not exist.
+ * (spec 6.8, 8.2, 8.9, 9.5). Both are empty if the post is hidden, taken down, expired or does not exist.
  */
 export const resolvePost = defineTextCall({
   subject: 'svc.messaging.resolve-post',

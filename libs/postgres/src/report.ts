@@ -35,6 +35,25 @@ export async function runReport<T>({ sql }: Database, work: (tx: Tx) => Promise<
   }
 }
 
+/** Below the deadline of a call that erases. */
+const ERASURE_SECONDS = 20
+
+/**
+ * Runs the last step of an erasure, which may have to search whole tables for an agent, because no request needs an index for
+ * that. Repeatable, and rare.
+ * @throws ServiceError `unavailable` if the database is lost or a statement takes too long. Nothing has changed then.
+ */
+export async function runErasure<T>({ sql }: Database, work: (tx: Tx) => Promise<T>): Promise<T> {
+  try {
+    return (await sql.begin(async (tx) => {
+      await tx`select set_config('statement_timeout', ${`${ERASURE_SECONDS}s`}, true), set_config('enable_seqscan', 'on', true)`
+      return await work(tx)
+    })) as T
+  } catch (error) {
+    throw error instanceof ServiceError ? error : asUnavailable(error)
+  }
+}
+
 /** 57014 is a statement timeout. Otherwise a read-only transaction fails because of a lost database or a faulty query. */
 function asUnavailable(error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''

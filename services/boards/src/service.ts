@@ -10,13 +10,16 @@ import { createCharging } from '@svc/charging/charging.ts'
 import { createOperations } from '@svc/charging/operations.ts'
 import { startOperationsPurge } from '@svc/charging/purge.ts'
 import { startResolver } from '@svc/charging/resolver.ts'
+import { restoreBoard, takedownBoard as takedownBoardCall } from '@svc/contracts/admin.ts'
 import * as calls from '@svc/contracts/boards.ts'
+import * as erasure from '@svc/contracts/erasure.ts'
 import { handle } from '@svc/nats/serve.ts'
 import type { RunningService } from '@svc/service/run-service.ts'
 import { startService } from '@svc/service/start-service.ts'
 import type { BoardsConfig } from './config.ts'
 import type { BoardsDeps } from './deps.ts'
 import { createBoard } from './handlers/create-board.ts'
+import { eraseAgent } from './handlers/erase-agent.ts'
 import { getBoard } from './handlers/get-board.ts'
 import { judgeAccess } from './handlers/judge-access.ts'
 import { judgeBoards } from './handlers/judge-boards.ts'
@@ -25,6 +28,7 @@ import { listMembers } from './handlers/list-members.ts'
 import { listSubscribers } from './handlers/list-subscribers.ts'
 import { noteBlock } from './handlers/note-block.ts'
 import { setMember } from './handlers/set-member.ts'
+import { takedownBoard } from './handlers/takedown-board.ts'
 import { createFindAccess } from './store/access.ts'
 
 export function startBoards(config: BoardsConfig): Promise<RunningService> {
@@ -51,8 +55,11 @@ export function startBoards(config: BoardsConfig): Promise<RunningService> {
           handle(calls.judgeAccess, (request) => judgeAccess(deps, request)),
           handle(calls.judgeBoards, (request) => judgeBoards(deps, request)),
           handle(calls.listSubscribers, (request) => listSubscribers(deps, request)),
+          handle(takedownBoardCall, (request, context) => takedownBoard(deps, request, context, true)),
+          handle(restoreBoard, (request, context) => takedownBoard(deps, request, context, false)),
           ...booksEndpoints({ owner: 'boards', database }),
           auditEndpoint('boards', database),
+          handle(erasure.eraseAgent('boards'), (request) => eraseAgent(deps, request)),
         ],
         loops: [
           startResolver({ owner: 'boards', bus, logger, fences: operations }),

@@ -13,6 +13,7 @@ import { createOperations } from '@svc/charging/operations.ts'
 import { startOperationsPurge } from '@svc/charging/purge.ts'
 import { startResolver } from '@svc/charging/resolver.ts'
 import * as admin from '@svc/contracts/admin.ts'
+import * as erasure from '@svc/contracts/erasure.ts'
 import * as calls from '@svc/contracts/identity.ts'
 import { handle } from '@svc/nats/serve.ts'
 import type { RunningService } from '@svc/service/run-service.ts'
@@ -24,6 +25,7 @@ import type { IdentityConfig } from './config.ts'
 import type { IdentityDeps } from './deps.ts'
 import { reservedNames } from './domain/reserved-names.ts'
 import { admitRequest } from './handlers/admit-request.ts'
+import { cancelErasure, demandErasure, listErasures } from './handlers/erase-agent.ts'
 import { findAgent } from './handlers/find-agent.ts'
 import { findAgentByName } from './handlers/find-agent-by-name.ts'
 import { getIdentity } from './handlers/get-identity.ts'
@@ -34,6 +36,7 @@ import { revokeAgent } from './handlers/revoke-agent.ts'
 import { resumeAgent, suspendAgent } from './handlers/suspend-agent.ts'
 import { updateSettings } from './handlers/update-settings.ts'
 import { startCloseWebhooks } from './loops/close-webhooks.ts'
+import { startEraseAgents } from './loops/erase-agents.ts'
 import { startPurgeChallenges } from './loops/purge-challenges.ts'
 import { startPushMailboxes } from './loops/push-mailboxes.ts'
 import { startPushSuspensions } from './loops/push-suspensions.ts'
@@ -84,11 +87,15 @@ export function startIdentity(config: IdentityConfig): Promise<RunningService> {
           handle(admin.resumeAgent, (request, context) => resumeAgent(deps, request, context)),
           ...booksEndpoints({ owner: 'identity', database }),
           auditEndpoint('identity', database),
+          handle(erasure.demandErasure, (request, context) => demandErasure(deps, request, context)),
+          handle(erasure.cancelErasure, (request, context) => cancelErasure(deps, request, context)),
+          handle(erasure.listErasures, (request) => listErasures(deps, request)),
         ],
         loops: [
           startPushMailboxes({ database, bus, logger }),
           startPushSuspensions({ database, bus, logger }),
           startCloseWebhooks({ database, bus, logger }),
+          startEraseAgents({ database, bus, logger }),
           startTruncateNonces({ database, logger }),
           startPurgeChallenges({ database, logger }),
           startResolver({ owner: 'identity', bus, logger, fences: operations }),

@@ -1,7 +1,7 @@
 /**
  * Owns envelopes, logs, contacts, admission, acknowledgements, votes and hidden posts (schema `messaging`).
  * Scale: any number of processes. They share calls by queue group, and partitions to purge by advisory lock. A process caches
- * only hints that the append checks (store/send/standings.ts), and boards that are open to everybody for ever
+ * only hints that the append checks (store/send/standings.ts), and for a second which boards are open to everybody
  * (calls/boards.ts).
  * Limit: one Postgres primary. An agent's log is the unit of sharding. Keep pool size x processes under max_connections.
  */
@@ -9,6 +9,7 @@ import { createCharging } from '@svc/charging/charging.ts'
 import { createOperations } from '@svc/charging/operations.ts'
 import { startOperationsPurge } from '@svc/charging/purge.ts'
 import { startResolver } from '@svc/charging/resolver.ts'
+import * as erasure from '@svc/contracts/erasure.ts'
 import * as calls from '@svc/contracts/messaging.ts'
 import { type Endpoint, handle, handleText } from '@svc/nats/serve.ts'
 import { KeptStream } from '@svc/nats/streams/kept-stream.ts'
@@ -27,6 +28,7 @@ import { setMailbox } from './handlers/change/set-mailbox.ts'
 import { setSuspension } from './handlers/change/set-suspension.ts'
 import { setVisibility } from './handlers/change/set-visibility.ts'
 import { setVote } from './handlers/change/set-vote.ts'
+import { eraseAgent, listMissing } from './handlers/operate/erase-agent.ts'
 import { listArrivals, readArrivals } from './handlers/read/arrivals.ts'
 import { exportMessages } from './handlers/read/export-messages.ts'
 import { getMessage } from './handlers/read/get-message.ts'
@@ -101,6 +103,10 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
           ...readEndpoints(deps),
           ...changeEndpoints(deps),
           ...adminEndpoints(deps),
+          handle(erasure.eraseAgent('messaging'), (request) =>
+            eraseAgent({ database, purgeEvents: () => stream.purge() }, request),
+          ),
+          handle(erasure.listMissing, (request) => listMissing(deps, request)),
         ],
         loops: [
           keeping,

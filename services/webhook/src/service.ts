@@ -9,6 +9,7 @@ import { createCharging } from '@svc/charging/charging.ts'
 import { createOperations } from '@svc/charging/operations.ts'
 import { startOperationsPurge } from '@svc/charging/purge.ts'
 import { startResolver } from '@svc/charging/resolver.ts'
+import * as erasure from '@svc/contracts/erasure.ts'
 import * as calls from '@svc/contracts/webhook.ts'
 import { handle } from '@svc/nats/serve.ts'
 import { createResolve, type Resolve } from '@svc/outbound/resolve.ts'
@@ -21,6 +22,8 @@ import type { WebhookConfig } from './config.ts'
 import type { WebhookDeps } from './deps.ts'
 import { createSecretBox } from './domain/secret-box.ts'
 import { closeWebhook, deleteWebhook } from './handlers/delete-webhook.ts'
+import { eraseAgent } from './handlers/erase-agent.ts'
+import { eraseOrphans } from './handlers/erase-orphans.ts'
 import { getWebhook } from './handlers/get-webhook.ts'
 import { measureWebhooks } from './handlers/measure-webhooks.ts'
 import { setSuspension } from './handlers/set-suspension.ts'
@@ -95,6 +98,8 @@ export function startWebhook(config: WebhookConfig, resolve: Resolve = createRes
           handle(calls.setSuspension, (request) => setSuspension({ database, wake }, request)),
           handle(calls.measureWebhooks, () => measureWebhooks({ ...deps, ingestion, deliveries })),
           ...adminEndpoints({ database, wake }),
+          handle(erasure.eraseAgent('webhook'), (request) => eraseAgent(deps, request)),
+          handle(erasure.eraseOrphans, (request, context) => eraseOrphans({ database, bus }, request, context)),
         ],
         loops: [
           deliver,

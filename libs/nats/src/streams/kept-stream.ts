@@ -48,6 +48,11 @@ export class KeptStream {
     await this.#watch.whileConnected(async () => keep(await this.#manager(), this.#definition))
   }
 
+  /** Removes every event. @throws Error if the stream does not exist or is unavailable. */
+  async purge(): Promise<void> {
+    await this.#watch.whileConnected(async () => (await this.#manager()).streams.purge(this.#definition.name))
+  }
+
   /** @throws Error if the stream does not exist or is unavailable. */
   async size(): Promise<StreamSize> {
     const { state, config } = await this.#watch.whileConnected(async () =>

@@ -15,7 +15,7 @@ export type Standing = MemberRole | 'none' | 'anonymous'
 /** A BoardAccess of libs/contracts without its subscribers. */
 interface Verdicts {
   readonly may_read: boolean
-  /** Everybody may read the board, now and later, because a board's visibility never changes. */
+  /** Everybody may read the board, unless an operator takes it down: its visibility never changes. */
   readonly open: boolean
   readonly may_post: boolean
   readonly may_vote: boolean

@@ -35,7 +35,7 @@ export function createFindAccess(database: Database): Batcher<AccessQuestion, Ac
 
 /**
  * Sends booleans as numbers, because the driver cannot send arrays of booleans.
- * @returns a row for each question whose board exists; `ordinal` is the position of the question, from 1.
+ * @returns a row for each question whose board exists and is not taken down; `ordinal` is the position of the question, from 1.
  */
 export async function findAccess(
   sql: Sql,
@@ -53,11 +53,11 @@ export async function findAccess(
       ${questions.map(({ viewer }) => viewer)}::text[],
       ${questions.map(({ withSubscribers }) => Number(withSubscribers))}::integer[]
     ) with ordinality q (board_id, viewer, with_subscribers, ordinal)
-    join boards.boards b on b.id = q.board_id
+    join boards.boards b on b.id = q.board_id and not b.taken_down
     left join boards.memberships m on m.board_id = b.id and m.agent_id = q.viewer`
 }
 
-/** Finds the boards that exist among `boardIds`, with the agent's role on each. One query for any number of boards. */
+/** Finds the boards among `boardIds` that exist and are not taken down, with the agent's role on each. One query for any number of boards. */
 export async function findRoles(
   sql: Sql,
   agentId: string,
@@ -66,6 +66,6 @@ export async function findRoles(
   return sql<(BoardRules & { id: string; role: MemberRole | null })[]>`
     select b.id, b.visibility, b.posting, m.role
     from unnest(${[...boardIds]}::text[]) q (board_id)
-    join boards.boards b on b.id = q.board_id
+    join boards.boards b on b.id = q.board_id and not b.taken_down
     left join boards.memberships m on m.board_id = b.id and m.agent_id = ${agentId}`
 }

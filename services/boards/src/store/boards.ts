@@ -11,15 +11,17 @@ export function detailsOf({ id, owner, title, description, visibility, posting, 
 
 /**
  * Lists the boards after the id `after` that are public, or of which the viewer is owner, writer or reader, by id
- * (spec 8.2). Reads at most `limit` rows of either list, so the length of the lists does not matter.
+ * (spec 8.2). Reads at most `limit` rows of either list and those taken down between them, so the length of the lists does not
+ * matter.
  */
 export async function listBoards(sql: Sql, viewer: string | null, after: string, limit: number): Promise<BoardRow[]> {
   return sql<BoardRow[]>`
     select b.id, b.owner, b.title, b.description, b.visibility, b.posting, b.created_at
     from (
-      (select p.id from boards.boards p where p.visibility = 'public' and p.id > ${after} order by p.id limit ${limit})
+      (select p.id from boards.boards p
+       where p.visibility = 'public' and not p.taken_down and p.id > ${after} order by p.id limit ${limit})
       union
-      (select m.board_id from boards.memberships m
+      (select m.board_id from boards.memberships m join boards.boards p on p.id = m.board_id and not p.taken_down
        where m.agent_id = ${viewer} and m.role <> 'banned' and m.board_id > ${after}
        order by m.board_id limit ${limit})
       order by id limit ${limit}
@@ -28,7 +30,7 @@ export async function listBoards(sql: Sql, viewer: string | null, after: string,
     order by b.id`
 }
 
-/** Finds a board and the viewer's role on it; undefined if there is no such board. */
+/** Finds a board and the viewer's role on it; undefined if there is no such board, or it is taken down. */
 export async function findBoard(
   sql: Sql,
   boardId: string,
@@ -37,10 +39,11 @@ export async function findBoard(
   const [row] = await sql<(BoardRow & { role: MemberRole | null })[]>`
     select b.id, b.owner, b.title, b.description, b.visibility, b.posting, b.created_at,
       (select m.role from boards.memberships m where m.board_id = b.id and m.agent_id = ${viewer}) as role
-    from boards.boards b where b.id = ${boardId}`
+    from boards.boards b where b.id = ${boardId} and not b.taken_down`
   return row
 }
 
+/** Counts the boards of an owner, those taken down included. */
 export async function countBoards(sql: Sql | Tx, owner: string): Promise<number> {
   const [row] = await sql<{ owned: number }[]>`select count(*) as owned from boards.boards b where b.owner = ${owner}`
   return row?.owned ?? 0

@@ -5,14 +5,14 @@ import type { BoardRules } from '../domain/access.ts'
 /**
  * Lists the owner, writers, readers and banned agents, in byte order of the id (spec 8.3), each with the rules of the
  * board. Includes revoked agents, whose records count until they are removed (spec 8.7). An empty list means that
- * there is no such board, because every board has an owner.
+ * there is no such board, because every board has an owner, or that it is taken down.
  */
 export async function listMembers(sql: Sql, boardId: string): Promise<(MemberEntry & BoardRules)[]> {
   return sql<(MemberEntry & BoardRules)[]>`
     select m.agent_id, m.role, b.visibility, b.posting
     from boards.boards b
     join boards.memberships m on m.board_id = b.id
-    where b.id = ${boardId} order by m.agent_id`
+    where b.id = ${boardId} and not b.taken_down order by m.agent_id`
 }
 
 interface GroundRow extends BoardRules {
@@ -23,7 +23,7 @@ interface GroundRow extends BoardRules {
   noted_version: number | null
 }
 
-/** Reads the facts that decide a change of the agent's role by the caller; undefined if there is no such board. */
+/** Reads the facts that decide a change of the agent's role by the caller; undefined if there is no such board, or it is taken down. */
 export async function findGround(
   sql: Sql | Tx,
   boardId: string,
@@ -36,7 +36,7 @@ export async function findGround(
       (select m.role from boards.memberships m where m.board_id = b.id and m.agent_id = ${agentId}) as current,
       (select count(*) from boards.memberships m where m.board_id = b.id and m.role <> 'owner') as records,
       (select k.version from boards.blocks k where k.agent_id = ${agentId} and k.owner = ${caller}) as noted_version
-    from boards.boards b where b.id = ${boardId}`
+    from boards.boards b where b.id = ${boardId} and not b.taken_down`
   return row
 }
 

@@ -112,7 +112,8 @@ export async function checkSignature(
 
 /**
  * 8 and 9. Signer not revoked and not suspended, and nonce. From here on the nonce is consumed, even if the request fails later (spec 3.7).
- * @throws ServiceError `signer_revoked`, `forbidden`, `nonce_replayed`, in this order.
+ * @throws ServiceError `signer_unknown` (erased, but its key is still cached here), `signer_revoked`, `forbidden`,
+ *   `nonce_replayed`, in this order.
  */
 export async function admit(
   bus: Bus,
@@ -121,7 +122,8 @@ export async function admit(
   context: CallContext,
 ): Promise<void> {
   const request = { agent_id: agentId, nonce: nonce.toLowerCase() }
-  const { revoked, suspended, replayed } = await bus.call(admitRequest, request, context)
+  const { erased, revoked, suspended, replayed } = await bus.call(admitRequest, request, context)
+  if (erased && !allowRevoked) throw new ServiceError('signer_unknown')
   if (revoked && !allowRevoked) throw new ServiceError('signer_revoked')
   if (suspended !== undefined) throw suspendedSigner(suspended)
   if (replayed) throw new ServiceError('nonce_replayed')

@@ -7,9 +7,10 @@ import { LRUCache } from 'lru-cache'
 import { cachedEntries } from '../metrics.ts'
 
 /**
- * Keys and names of agents, fetched from identity and cached in memory. Entries cannot go stale: an agent id is the hash of its
- * key, names are never reassigned, and identities are never deleted. Unknown agents are not cached, because they may register
- * at any time. Revocations are not cached either.
+ * Keys and names of agents, fetched from identity and cached in memory for ten minutes. Entries cannot be wrong: an agent id is the
+ * hash of its key, and names are never reassigned. An erased agent may stay here until its time is over; identity refuses its
+ * requests, and messaging refuses messages to it. Unknown agents are not cached, because they may register at any time.
+ * Revocations are not cached either.
  */
 export interface Directory {
   /** The key of a registered agent, revoked agents included. @throws ServiceError `unavailable`. */
@@ -28,10 +29,11 @@ interface KnownAgent {
 // A key takes about 1 KB, most of it outside the JavaScript heap. A name takes about 200 bytes.
 const MAX_KEYS = 50_000
 const MAX_NAMES = 100_000
+const TTL_MS = 10 * 60 * 1_000
 
 export function createDirectory(bus: Bus): Directory {
-  const agents = new LRUCache<string, KnownAgent>({ max: MAX_KEYS })
-  const ids = new LRUCache<string, string>({ max: MAX_NAMES })
+  const agents = new LRUCache<string, KnownAgent>({ max: MAX_KEYS, ttl: TTL_MS })
+  const ids = new LRUCache<string, string>({ max: MAX_NAMES, ttl: TTL_MS })
   cachedEntries.read(() => [
     [{ cache: 'keys' }, agents.size],
     [{ cache: 'names' }, ids.size],

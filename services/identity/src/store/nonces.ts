@@ -16,6 +16,8 @@ export interface Admitted {
   revoked: boolean
   /** Absent: not suspended. */
   suspended?: Suspension
+  /** Absent: not erased. */
+  erased?: true
 }
 
 const MAX_ITEMS = 128
@@ -36,13 +38,22 @@ export function createAdmit(database: Database): Batcher<Admission, Admitted> {
   })
 }
 
+interface AdmitRow {
+  replayed: number[]
+  revoked: string[]
+  /** The ends of suspensions, by agent. Null: no signer is suspended. */
+  suspended: Record<string, number | null> | null
+  /** Null: no agent was ever erased. */
+  erased: string[] | null
+}
+
 /** @param at Replaces the database's time, for tests. */
 export async function admitBatch(database: Database, items: readonly Admission[], at?: Date): Promise<Admitted[]> {
   const agents = items.map((item) => item.agentId)
   const keys = items.map((item) => nonceKey(item.agentId, item.nonce))
-  // The suspended signers, in the same round trip.
+  // The suspended and the erased signers, in the same round trip. Usually no agent was ever erased, and then nothing is hashed.
   const [row] = await database.run(
-    (sql) => sql<{ replayed: number[]; revoked: string[]; suspended: Record<string, number | null> | null }[]>`
+    (sql) => sql<AdmitRow[]>`
       select r.replayed, r.revoked, (
         select json_object_agg(
           a.agent_id, case when isfinite(a.suspended_until) then extract(epoch from a.suspended_until)::bigint end
@@ -50,18 +61,23 @@ export async function admitBatch(database: Database, items: readonly Admission[]
         from identity.agents a
         where a.agent_id = any (${agents}::text[]) and a.suspended_until is not null
           and a.suspended_until > statement_timestamp()
-      ) as suspended
+      ) as suspended, case when exists (select from identity.erased) then array(
+        select u.id from unnest(${agents}::text[]) u (id)
+        where exists (select from identity.erased e where e.key = identity.tombstone_of('agent:' || u.id))
+      ) end as erased
       from identity.admit(${agents}::text[], ${keys}::uuid[], ${at ?? null}::timestamptz) r`,
   )
   if (row === undefined) throw new Error('identity.admit must return one row')
   const replayed = new Set(row.replayed)
   const revoked = new Set(row.revoked)
+  const erased = new Set(row.erased)
   return items.map((item, index) => {
     const until = row.suspended?.[item.agentId]
     return {
       replayed: replayed.has(index),
       revoked: revoked.has(item.agentId),
       ...(until === undefined ? {} : { suspended: { until } }),
+      ...(erased.has(item.agentId) ? { erased: true } : {}),
     }
   })
 }

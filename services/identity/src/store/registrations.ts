@@ -4,7 +4,10 @@ import type { Standing } from '../domain/registration.ts'
 import { insertAgent } from './agents.ts'
 import { consumeChallenge } from './consumed-challenges.ts'
 
-/** Reads the state of name, key and challenge in one query. A `challengeId` of undefined counts as not consumed. */
+/**
+ * Reads the state of name, key and challenge in one query. A `challengeId` of undefined counts as not consumed. The name of an
+ * erased agent counts as taken by another key, and its key as registered under another name.
+ */
 export async function findStanding(
   database: Database,
   agentId: string,
@@ -14,8 +17,14 @@ export async function findStanding(
   const [row] = await database.run(
     (sql) => sql<{ name_owner: string | null; own_name: string | null; consumed: boolean }[]>`
       select
-        (select a.agent_id from identity.agents a where a.name = ${name}) as name_owner,
-        (select a.name from identity.agents a where a.agent_id = ${agentId}) as own_name,
+        coalesce(
+          (select a.agent_id from identity.agents a where a.name = ${name}),
+          (select e.key from identity.erased e where e.key = identity.tombstone_of('name:' || ${name}))
+        ) as name_owner,
+        coalesce(
+          (select a.name from identity.agents a where a.agent_id = ${agentId}),
+          (select '' from identity.erased e where e.key = identity.tombstone_of('agent:' || ${agentId}))
+        ) as own_name,
         exists (select from identity.consumed_challenges c where c.id = ${challengeId ?? null}::uuid) as consumed`,
   )
   return {

@@ -1,9 +1,9 @@
--- messaging.find_message, revision 1
+-- messaging.find_message, revision 2
 -- The stored message with an id, expired or not. It is a function because a query that joins messages by place sets up all
 -- partitions each time it runs, and usually there is no message to find.
 --
 -- In: the id; null: nothing is found.
--- Out: at most one row.
+-- Out: at most one row. hidden: nobody can refer to the message, because it is a hidden post or was taken down.
 -- Locks: none.
 create or replace function messaging.find_message(id text) returns table (
   place bigint, digest bytea, sender text, recipient text, lane text, thread_id text, hidden boolean, expires_at bigint
@@ -14,7 +14,7 @@ declare
 begin
   if found_at is not null then
     return query
-    select m.place, m.digest, m.sender, m.recipient, m.lane, m.thread_id, m.hidden, m.expires_at
+    select m.place, m.digest, m.sender, m.recipient, m.lane, m.thread_id, m.hidden or m.taken_down, m.expires_at
     from messaging.messages m where m.place = found_at and m.id = find_message.id;
   end if;
 end

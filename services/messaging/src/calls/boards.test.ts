@@ -1,33 +1,41 @@
 import { judgeAccess, judgeBoards, listSubscribers } from '@svc/contracts/boards.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Bus } from '@svc/nats/bus.ts'
-import { expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createBoards } from './boards.ts'
 
 const context = { traceparent: '', deadlineMs: 0 }
 const [OPEN, CLOSED] = ['open'.padEnd(20, '0'), 'closed'.padEnd(20, '0')]
 
-/** Everybody may read `OPEN`; only alice may read `CLOSED`. */
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+/** Everybody may read `OPEN`, until it is taken down; only alice may read `CLOSED`. */
 function startScene() {
   const asked: unknown[] = []
+  const state = { takenDown: false, isAway: false }
+  const isOpen = (id: unknown) => id === OPEN && !state.takenDown
   const bus = {
     inFlight: 0,
     async call(call: { subject: string }, request: Record<string, unknown>) {
       asked.push(request)
+      if (state.isAway) throw new ServiceError('unavailable')
       if (call.subject === judgeBoards.subject) {
         const all = request.board_ids as string[]
-        const readable = all.filter((id) => id === OPEN || request.agent_id === 'alice')
-        return { readable, open: all.filter((id) => id === OPEN) }
+        const readable = all.filter((id) => isOpen(id) || (id === CLOSED && request.agent_id === 'alice'))
+        return { readable, open: all.filter(isOpen) }
       }
       if (call.subject === listSubscribers.subject) {
-        return { subscribers: ['alice'], open: request.board_id === OPEN }
+        const open = isOpen(request.board_id)
+        return { subscribers: open || request.board_id === CLOSED ? ['alice'] : [], open }
       }
       expect(call.subject).toBe(judgeAccess.subject)
-      const open = request.board_id === OPEN
-      const may_read = open || request.viewer === 'alice'
+      const open = isOpen(request.board_id)
+      const may_read = open || (request.board_id === CLOSED && request.viewer === 'alice')
       return { may_read, open, may_post: false, may_vote: false, may_moderate: false, subscribers: [] }
     },
   }
-  return { asked, boards: createBoards(bus as unknown as Bus) }
+  return { asked, state, boards: createBoards(bus as unknown as Bus) }
 }
 
 test('spec 8.2: an open board is judged once, and any other board each time', async () => {
@@ -68,3 +76,41 @@ test('spec 8.4, 8.10; ADR 5: the rights to post and to vote are judged each time
   }
   expect(asked).toHaveLength(4)
 })
+
+const READS: [string, (boards: ReturnType<typeof createBoards>) => Promise<boolean>][] = [
+  ['mayRead', (boards) => boards.mayRead(OPEN, 'bob', context)],
+  ['listReadable', async (boards) => (await boards.listReadable('bob', [OPEN], context)).length > 0],
+  ['listReaders', async (boards) => (await boards.listReaders(OPEN, ['bob'], context)).length > 0],
+]
+
+test.each(READS)(
+  'spec 12.4: %s: nobody reads a board a second after it was taken down, and everybody after it was restored',
+  async (_, read) => {
+    const { asked, state, boards } = startScene()
+    expect(await read(boards)).toBe(true)
+    state.takenDown = true
+    vi.advanceTimersByTime(1_000)
+    expect([await read(boards), await read(boards)]).toEqual([false, false])
+    state.takenDown = false
+    expect([await read(boards), await read(boards)]).toEqual([true, true])
+    expect(asked).toHaveLength(4)
+  },
+)
+
+test.each(READS)(
+  'spec 8.2: %s: a board that was open stays open while boards does not answer, and no other board does',
+  async (_, read) => {
+    const { state, boards } = startScene()
+    expect(await read(boards)).toBe(true)
+    state.isAway = true
+    vi.advanceTimersByTime(60_000)
+    expect(await read(boards)).toBe(true)
+    await expect(boards.mayRead(CLOSED, 'alice', context)).rejects.toThrow(ServiceError)
+    await expect(boards.listReadable('alice', [OPEN, CLOSED], context)).rejects.toThrow(ServiceError)
+    state.isAway = false
+    state.takenDown = true
+    expect(await read(boards)).toBe(false)
+    state.isAway = true
+    await expect(read(boards)).rejects.toThrow(ServiceError)
+  },
+)

@@ -1,11 +1,13 @@
 import { type BoardAccess, judgeAccess, judgeBoards, listSubscribers } from '@svc/contracts/boards.ts'
 import type { CallContext } from '@svc/contracts/define.ts'
+import { unlessFault } from '@svc/contracts/errors.ts'
 import type { Bus } from '@svc/nats/bus.ts'
 import { LRUCache } from 'lru-cache'
 
 /**
  * The questions that messaging asks the boards service. A `viewer` of null is anonymous. Every answer is fetched during the
- * request that needs it. The only cached fact is that a board is open to everybody, because that never changes.
+ * request that needs it. The only cached fact is that a board is open to everybody, for a second: its visibility never changes, but
+ * an operator may take it down.
  * Every method throws ServiceError `unavailable`.
  */
 export interface Boards {
@@ -23,14 +25,34 @@ export interface Boards {
 
 /** About 100 bytes each. A full cache evicts the least recently used board, and boards is asked about it again. */
 const MAX_OPEN_BOARDS = 50_000
+/** An operator may take an open board down (spec 12.4). No reader finds it after this time, and that of one call. */
+const FRESH_MS = 1_000
+/** A remembered board waits this long for a newer answer. If boards does not answer, it counts as open, as it did before. */
+const REFRESH_MS = 500
 
 export function createBoards(bus: Bus): Boards {
-  const openBoards = new LRUCache<string, true>({ max: MAX_OPEN_BOARDS })
+  /** When each board was last found open. */
+  const openBoards = new LRUCache<string, number>({ max: MAX_OPEN_BOARDS })
+
+  const isFresh = (id: string) => performance.now() - (openBoards.get(id) ?? Number.NEGATIVE_INFINITY) < FRESH_MS
+
+  function remember(asked: readonly string[], open: readonly string[], askedMs: number): void {
+    for (const id of asked) openBoards.delete(id)
+    for (const id of open) openBoards.set(id, askedMs)
+  }
+
+  /** Asks boards. While it does not answer, boards that were open before still are, if these are all that is asked about. */
+  async function ask<T>(ids: readonly string[], context: CallContext, call: (context: CallContext) => Promise<T>) {
+    if (!ids.every((id) => openBoards.has(id))) return call(context)
+    const deadlineMs = Math.min(context.deadlineMs, Date.now() + REFRESH_MS)
+    return call({ ...context, deadlineMs }).catch(unlessFault(undefined))
+  }
 
   async function judge(boardId: string, viewer: string | null, forPost: boolean, context: CallContext) {
     const question = { board_id: boardId, viewer, with_subscribers: forPost }
+    const askedMs = performance.now()
     const access = await bus.call(judgeAccess, question, context)
-    if (access.open) openBoards.set(boardId, true)
+    remember([boardId], access.open ? [boardId] : [], askedMs)
     return access
   }
 
@@ -38,22 +60,28 @@ export function createBoards(bus: Bus): Boards {
     judge: (boardId, viewer, context) => judge(boardId, viewer, false, context),
     judgePost: (boardId, author, context) => judge(boardId, author, true, context),
     async mayRead(boardId, viewer, context) {
-      return openBoards.get(boardId) === true || (await judge(boardId, viewer, false, context)).may_read
+      if (isFresh(boardId)) return true
+      const access = await ask([boardId], context, (limited) => judge(boardId, viewer, false, limited))
+      return access === undefined || access.may_read
     },
     async listReadable(agentId, boardIds, context) {
-      const unknown = boardIds.filter((id) => openBoards.get(id) === undefined)
+      const unknown = boardIds.filter((id) => !isFresh(id))
       if (unknown.length === 0) return boardIds
       const question = { agent_id: agentId, board_ids: unknown }
-      const { readable, open } = await bus.call(judgeBoards, question, context)
-      for (const id of open) openBoards.set(id, true)
-      return boardIds.filter((id) => readable.includes(id) || !unknown.includes(id))
+      const askedMs = performance.now()
+      const judged = await ask(unknown, context, (limited) => bus.call(judgeBoards, question, limited))
+      if (judged === undefined) return boardIds
+      remember(unknown, judged.open, askedMs)
+      return boardIds.filter((id) => judged.readable.includes(id) || !unknown.includes(id))
     },
     async listReaders(boardId, agentIds, context) {
-      if (openBoards.get(boardId) === true) return agentIds
-      const { open, subscribers } = await bus.call(listSubscribers, { board_id: boardId }, context)
-      if (!open) return agentIds.filter((id) => subscribers.includes(id))
-      openBoards.set(boardId, true)
-      return agentIds
+      if (isFresh(boardId)) return agentIds
+      const question = { board_id: boardId }
+      const askedMs = performance.now()
+      const readers = await ask([boardId], context, (limited) => bus.call(listSubscribers, question, limited))
+      if (readers === undefined) return agentIds
+      remember([boardId], readers.open ? [boardId] : [], askedMs)
+      return readers.open ? agentIds : agentIds.filter((id) => readers.subscribers.includes(id))
     },
   }
 }

@@ -11,7 +11,9 @@ export async function openLogs(sql: Sql, agentIds: readonly string[], waitMs: nu
 /** Locks the log of an agent until the transaction ends. Creates the log if the agent has none yet. */
 export async function lockLog(tx: Tx, agentId: string): Promise<{ head: number }> {
   await tx`
-    insert into messaging.logs (id, head, skipped) select ${agentId}, f.head, f.head from messaging.first_head() f (head)
+    insert into messaging.logs (id, head, skipped, revoked, standing_version)
+    select ${agentId}, f.head, f.head, e.erased, case when e.erased then -1 else 0 end
+    from messaging.first_head() f (head), messaging.is_erased(${agentId}) e (erased)
     on conflict (id) do nothing`
   const [log] = await tx<{ head: number }[]>`select l.head from messaging.logs l where l.id = ${agentId} for update`
   if (log === undefined) throw new Error('the log was not found, although logs are never deleted')

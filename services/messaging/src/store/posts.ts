@@ -11,7 +11,7 @@ interface VotedPost {
   voted: boolean
 }
 
-/** Undefined if there is no live post with this id. A DM is not a post. */
+/** Undefined if there is no live post with this id, or it is taken down. A DM is not a post. */
 export async function findPost(sql: Sql, id: string, voter: string): Promise<VotedPost | undefined> {
   const [row] = await sql<{ recipient: string; sender: string; hidden: boolean; voted: boolean }[]>`
     select m.recipient, m.sender, m.hidden,
@@ -19,7 +19,7 @@ export async function findPost(sql: Sql, id: string, voter: string): Promise<Vot
         select from messaging.votes v where v.message = messaging.place_of(${id}) and v.voter = ${voter}
       ) as voted
     from messaging.messages m
-    where ${hasId(sql, id)} and m.lane = 'board' and m.expires_at > ${nowSeconds(sql)}`
+    where ${hasId(sql, id)} and m.lane = 'board' and not m.taken_down and m.expires_at > ${nowSeconds(sql)}`
   return row && { boardId: row.recipient, author: row.sender, hidden: row.hidden, voted: row.voted }
 }
 
@@ -32,13 +32,15 @@ export async function listReceivers(sql: Sql, boardId: string, id: string): Prom
 }
 
 /**
- * Locks a live post until the transaction ends, so that votes, hiding and restoring are serialized.
+ * Locks a live post until the transaction ends, so that votes, hiding and restoring are serialized. A post that is taken down is
+ * not found, so nobody but an operator can show it again.
  * @returns whether it is hidden; undefined if the board has no such live post.
  */
 export async function lockPost(tx: Tx, boardId: string, id: string): Promise<{ hidden: boolean } | undefined> {
   const [row] = await tx<{ hidden: boolean }[]>`
     select m.hidden from messaging.messages m
-    where ${hasId(tx, id)} and m.recipient = ${boardId} and m.lane = 'board' and m.expires_at > ${nowSeconds(tx)}
+    where ${hasId(tx, id)} and m.recipient = ${boardId} and m.lane = 'board' and not m.taken_down
+      and m.expires_at > ${nowSeconds(tx)}
     for no key update`
   return row
 }

@@ -1,6 +1,6 @@
 -- webhook.retry_failed, revision 2
 -- Makes failed jobs due again, with a full number of attempts, if their configuration is still set and their message has
--- not expired.
+-- not expired and is not taken down.
 --
 -- In: an agent and a message, each null for all; the maximum number of jobs; dry_run: only count.
 -- Out: how many it made due; with dry_run, how many it would make due.
@@ -14,7 +14,7 @@ begin
   with page as (
     select j.agent_id from webhook.jobs j
     join webhook.endpoints e on e.agent_id = j.agent_id and e.configuration = j.configuration
-    where j.ended_at is not null and j.body is not null and j.expires_at > extract(epoch from clock_timestamp())
+    where j.ended_at is not null and j.body is not null and j.held is null and j.expires_at > extract(epoch from clock_timestamp())
       and (of_agent is null or j.agent_id = of_agent) and (of_message is null or j.message_id = of_message)
     limit at_most
   )
@@ -30,7 +30,7 @@ begin
   with chosen as materialized (
     select j.configuration, j.message_id from webhook.jobs j
     join webhook.endpoints e on e.agent_id = j.agent_id and e.configuration = j.configuration
-    where j.agent_id = any (agents) and j.ended_at is not null and j.body is not null
+    where j.agent_id = any (agents) and j.ended_at is not null and j.body is not null and j.held is null
       and j.expires_at > extract(epoch from clock_timestamp()) and (of_message is null or j.message_id = of_message)
     limit at_most
   ), retried as (

@@ -33,7 +33,8 @@ export async function listInspected(
         count(*) filter (where j.due_at <= p.moment and j.lease is null) as due,
         min(j.due_at) filter (where j.due_at <= p.moment and j.lease is null) as oldest,
         count(*) filter (
-          where j.ended_at is not null and j.body is not null and j.expires_at > extract(epoch from statement_timestamp())
+          where j.ended_at is not null and j.body is not null and j.held is null
+            and j.expires_at > extract(epoch from statement_timestamp())
         ) as retryable
       from webhook.jobs j where j.configuration = e.configuration
     ) j

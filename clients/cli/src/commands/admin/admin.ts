@@ -4,6 +4,7 @@ import type { Io } from '../../io.ts'
 import { addAudit } from './audit.ts'
 import { addBackup } from './backup.ts'
 import { addDrill } from './drill.ts'
+import { addErase } from './erase.ts'
 import { addGrant } from './grant.ts'
 import { addJobs } from './jobs.ts'
 import { addPurge } from './purge.ts'
@@ -11,12 +12,15 @@ import { addRaiseHeads } from './raise-heads.ts'
 import { addRestore } from './restore.ts'
 import { addStatus } from './status.ts'
 import { addSuspend } from './suspend.ts'
+import { addTakedown } from './takedown.ts'
 import { addVerify } from './verify.ts'
 
 export function addAdmin(program: Command, io: Io, setExitCode: (code: ExitCode) => void): void {
   const group = program
     .command('admin')
-    .description('for the operator: status, credits, suspension, webhook jobs, purge, books, backups, audit')
+    .description(
+      'for the operator: status, credits, suspension, takedown, erasure, webhook jobs, purge, books, backups, audit',
+    )
     .option('--nats-url <url>', 'nats://user:password@host:port')
     .addHelpText(
       'after',
@@ -41,6 +45,8 @@ Examples:
   addPurge(admin)
   addVerify(admin)
   addRaiseHeads(admin)
+  addErase(admin)
+  addTakedown(admin)
   addAudit(admin)
   addBackup(admin)
   addRestore(admin)

@@ -9,11 +9,11 @@ import { EXIT } from '../../exit-codes.ts'
 import { UsageError } from '../../io.ts'
 import { bytes, duration } from '../../output/format.ts'
 import { type DatabaseOptions, databaseUrl } from './backup.ts'
-import { type AdminGroup, REASON } from './group.ts'
+import { type AdminGroup, DRY_RUN, REASON } from './group.ts'
+import { AS_BOARD, AS_MESSAGE, REFERENCE, setTakenDown, type TargetOptions } from './takedown.ts'
 
-interface RestoreOptions extends DatabaseOptions {
+interface RestoreOptions extends DatabaseOptions, TargetOptions {
   readonly raiseBy: number
-  readonly reason?: string
 }
 
 const MAX_BY = 1_000_000_000
@@ -23,23 +23,33 @@ export const RAISE_BY = 10_000
 export function addRestore(admin: AdminGroup): void {
   admin.group
     .command('restore')
-    .argument('<folder>', 'a backup of svc admin backup')
+    .argument('<what>', 'the id of a message or a board that was taken down, or the folder of a backup')
     .addOption(databaseUrl())
     .option(...REASON)
     .option('--raise-by <n>', 'positions by which all heads are raised', wholeNumber(1, MAX_BY), RAISE_BY)
-    .description('put a backup into an empty database, raise the heads, and verify the books')
+    .option(...REFERENCE)
+    .option(...AS_MESSAGE)
+    .option(...AS_BOARD)
+    .option(...DRY_RUN)
+    .description(
+      'show again what was taken down; or put a backup into an empty database, raise the heads, and verify the books',
+    )
     .addHelpText(
       'after',
       `
-Nothing may use the database. It must have no data of the system: a restore never replaces data. If it is interrupted, repeat
+With an id: shows the message or board again. The message is looked up first; --message and --board are exact.
+
+With a folder, which contains a / or exists: nothing may use the database. It must have no data of the system: a restore never replaces data. If it is interrupted, repeat
 it: no service starts on a part of a backup. What is left to do afterwards is printed at the end, and is in
 docs/operating/back-up.md. Exits with 5 if the books do not add up.
 
-Example:
+Examples:
+  svc admin restore <message_id> --reason 'a mistake' --reference INC-17
   svc admin restore /backups/2026-11-27 --reason "disk lost, INC-17"`,
     )
     .action(async (what: string, options: RestoreOptions, command: Command) => {
-      if (!isFolder(what)) throw new UsageError(`${what} is not a folder: name a backup, such as ./backups/2026-11-27`)
+      if (!isFolder(what)) return await setTakenDown(admin, { id: what, takenDown: false, options, command })
+      if (options.dryRun === true) throw new UsageError('a backup has no --dry-run: svc admin drill tries it')
       await restoreFolder(admin, what, options, command)
     })
 }

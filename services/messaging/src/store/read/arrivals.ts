@@ -56,7 +56,7 @@ interface ArrivalRow extends ListedRow {
   cursor: number
 }
 
-/** Reads the live messages of inbox entries in the order of the request. Envelopes are read only as far as they fit a page. */
+/** Reads the live messages of inbox entries, except those taken down, in the order of the request. Envelopes are read only as far as they fit a page. */
 export async function readArrivals(
   sql: Sql,
   entries: readonly { agent_id: string; cursor: number }[],
@@ -70,7 +70,7 @@ export async function readArrivals(
       ) with ordinality u (log, position, ordinal)
       join messaging.entries e on e.log = u.log and e.kind = 'inbox' and e.position = u.position
       join messaging.messages m on m.place = e.message
-      where m.expires_at > ${nowSeconds(sql)}
+      where not m.taken_down and m.expires_at > ${nowSeconds(sql)}
     ) p
     order by p.ordinal`
 }

@@ -44,7 +44,7 @@ interface Row extends Omit<EventRow, 'position'> {
 export const MAX_EXAMINED = 10_000
 
 /**
- * Live events in the order of their cursors, without hidden posts. An append locks the log's row until it commits, so positions
+ * Live events in the order of their cursors, without hidden posts and messages taken down. An append locks the log's row until it commits, so positions
  * become visible in order. So in one snapshot, the only entries missing at or below `head` are purged ones.
  *
  * Each kind is searched and limited by itself. For one search over all kinds, the planner may read and sort everything.
@@ -84,7 +84,7 @@ export async function listEvents(sql: Sql, query: EventsQuery): Promise<EventsPa
         from messaging.entries e join messaging.messages m on m.place = e.message
         where e.log = k.log and e.kind = k.kind and e.position > k.after
           and e.position <= (select examined from bounds) and e.expires_at > k.now
-          and not m.hidden and m.recipient <> all (${[...withoutBoards]}::text[])
+          and not m.hidden and not m.taken_down and m.recipient <> all (${[...withoutBoards]}::text[])
         order by e.position limit ${limit}
       ) e
       order by e.position limit ${limit}

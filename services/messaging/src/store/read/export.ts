@@ -42,7 +42,8 @@ interface Row extends Omit<ExportRow, 'ordinal'> {
 }
 
 /**
- * Live messages that the agent sent or received, including its posts that are not hidden, in the order of acceptance.
+ * Live messages that the agent sent or received, including its posts, in the order of acceptance. Leaves out hidden posts and
+ * messages taken down.
  * Only the part of the order that is complete is read.
  *
  * A batch is the id of the transaction that accepted it, so batches become visible out of order. If a page went past a
@@ -144,7 +145,7 @@ function ordered(sql: Sql, { after, withoutBoards, limit }: ExportQuery, which: 
       m.lane, m.accepted_at, m.expires_at, m.acked, m.envelope
     from messaging.messages m
     where ${which} and (m.batch, m.ordinal) > (${after.batch}, ${after.ordinal}) and m.batch < (select batch from horizon)
-      and m.expires_at > ${nowSeconds(sql)} and not m.hidden
+      and m.expires_at > ${nowSeconds(sql)} and not m.hidden and not m.taken_down
       and not (m.lane = 'board' and m.recipient = any (${[...withoutBoards]}::text[]))
     order by m.batch, m.ordinal limit ${limit}`
 }

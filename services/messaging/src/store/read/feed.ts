@@ -20,7 +20,10 @@ interface FeedRow extends ListedRow {
   position: number
 }
 
-/** Live posts of a board by position. A hidden post has no entry in the board's log while it is hidden. */
+/**
+ * Live posts of a board by position. A hidden post has no entry in the board's log while it is hidden. A post that is taken down
+ * keeps its entry, which is skipped.
+ */
 export async function listFeed(sql: Sql, query: FeedQuery): Promise<FeedRow[]> {
   const { threadId } = query
   return sql<FeedRow[]>`
@@ -37,7 +40,7 @@ function threadOf(sql: Sql, query: FeedQuery, threadId: string): Fragment {
     (select m.position, m.upvotes, m.lane, m.accepted_at, m.expires_at, m.acked, m.envelope
     from messaging.messages m
     where ${hasId(sql, threadId)} and m.thread_id is null and m.recipient = ${query.boardId} and m.lane = 'board'
-      and not m.hidden and m.position > ${query.after} and m.expires_at > ${nowSeconds(sql)})
+      and not m.hidden and not m.taken_down and m.position > ${query.after} and m.expires_at > ${nowSeconds(sql)})
     order by position limit ${query.limit}`
 }
 
@@ -46,6 +49,6 @@ function entriesOf(sql: Sql, { boardId, after, limit }: FeedQuery, which: Fragme
     select e.position, m.upvotes, m.lane, m.accepted_at, m.expires_at, m.acked, m.envelope
     from messaging.entries e join messaging.messages m on m.place = e.message
     where e.log = ${boardId} and e.kind = 'board' and e.position > ${after} and e.expires_at > ${nowSeconds(sql)}
-      and ${which}
+      and not m.taken_down and ${which}
     order by e.position limit ${limit}`
 }

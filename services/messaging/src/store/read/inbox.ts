@@ -22,7 +22,7 @@ interface InboxRow extends ListedRow {
   position: number
 }
 
-/** Live messages that are in a lane now, in the order of their event cursors. Each filter has its own index. */
+/** Live messages that are in a lane now and not taken down, in the order of their event cursors. Each filter has its own index. */
 export async function listInbox(sql: Sql, query: InboxQuery): Promise<InboxRow[]> {
   return sql<InboxRow[]>`
     select p.position, ${listedColumns(sql, sql`p.position`)}
@@ -41,7 +41,7 @@ function lane(sql: Sql, query: InboxQuery): Fragment {
     select e.position, m.lane, m.accepted_at, m.expires_at, m.acked, m.envelope
     from messaging.entries e join messaging.messages m on m.place = e.message
     where e.log = ${query.agentId} and e.kind = ${query.lane} and e.position > ${query.after}
-      and e.expires_at > ${nowSeconds(sql)} and m.lane = e.kind
+      and e.expires_at > ${nowSeconds(sql)} and m.lane = e.kind and not m.taken_down
     order by e.position limit ${query.limit}`
 }
 
@@ -50,7 +50,7 @@ function unacked(sql: Sql, query: InboxQuery): Fragment {
     select m.position, m.lane, m.accepted_at, m.expires_at, m.acked, m.envelope
     from messaging.messages m
     where m.recipient = ${query.agentId} and m.lane = ${query.lane} and m.lane <> 'board' and not m.acked
-      and m.position > ${query.after} and m.expires_at > ${nowSeconds(sql)}
+      and m.position > ${query.after} and m.expires_at > ${nowSeconds(sql)} and not m.taken_down
     order by m.position limit ${query.limit}`
 }
 
@@ -62,7 +62,8 @@ function threadOf(sql: Sql, query: InboxQuery, threadId: string): Fragment {
     (select m.position, m.lane, m.accepted_at, m.expires_at, m.acked, m.envelope
     from messaging.messages m
     where ${hasId(sql, threadId)} and m.thread_id is null and m.recipient = ${query.agentId} and m.lane = ${query.lane}
-      and m.position > ${query.after} and m.expires_at > ${nowSeconds(sql)} and not (${query.unacked} and m.acked))
+      and m.position > ${query.after} and m.expires_at > ${nowSeconds(sql)} and not m.taken_down
+      and not (${query.unacked} and m.acked))
     order by position limit ${query.limit}`
 }
 
@@ -71,7 +72,7 @@ function members(sql: Sql, query: InboxQuery, threadId: string): Fragment {
     select e.position, m.lane, m.accepted_at, m.expires_at, m.acked, m.envelope
     from messaging.entries e join messaging.messages m on m.place = e.message
     where e.log = ${query.agentId} and e.thread_id = ${threadId} and e.kind = ${query.lane} and e.position > ${query.after}
-      and e.expires_at > ${nowSeconds(sql)} and m.lane = e.kind
+      and e.expires_at > ${nowSeconds(sql)} and m.lane = e.kind and not m.taken_down
     order by e.position limit ${query.limit}`
 }
 
@@ -80,6 +81,6 @@ function unackedMembers(sql: Sql, query: InboxQuery, threadId: string): Fragment
     select m.position, m.lane, m.accepted_at, m.expires_at, m.acked, m.envelope
     from messaging.messages m
     where m.recipient = ${query.agentId} and m.thread_id = ${threadId} and m.lane = ${query.lane} and m.lane <> 'board'
-      and not m.acked and m.position > ${query.after} and m.expires_at > ${nowSeconds(sql)}
+      and not m.acked and m.position > ${query.after} and m.expires_at > ${nowSeconds(sql)} and not m.taken_down
     order by m.position limit ${query.limit}`
 }

@@ -11,13 +11,14 @@ interface FoundMessage extends ListedRow {
   hidden: boolean
 }
 
-/** A live post, or a live DM if `viewer` is a participant. An anonymous viewer (null) gets posts only. */
+/** A live post, or a live DM if `viewer` is a participant, unless it is taken down. An anonymous viewer (null) gets posts only. */
 export async function findMessage(sql: Sql, viewer: string | null, id: string): Promise<FoundMessage | undefined> {
   const [row] = await sql<FoundMessage[]>`
     select case m.lane when 'board' then m.recipient end as board, m.hidden, m.upvotes,
       m.lane, m.accepted_at, m.expires_at, m.acked, m.envelope
     from messaging.messages m
-    where ${hasId(sql, id)} and (m.lane = 'board' or ${viewer} in (m.sender, m.recipient)) and m.expires_at > ${nowSeconds(sql)}`
+    where ${hasId(sql, id)} and (m.lane = 'board' or ${viewer} in (m.sender, m.recipient)) and m.expires_at > ${nowSeconds(sql)}
+      and not m.taken_down`
   return row
 }
 
@@ -31,6 +32,7 @@ export async function ackMessage(sql: Sql, agentId: string, id: string): Promise
       select m.recipient = ${agentId} as is_recipient
       from messaging.messages m
       where ${hasId(sql, id)} and m.lane <> 'board' and ${agentId} in (m.sender, m.recipient) and m.expires_at > ${nowSeconds(sql)}
+        and not m.taken_down
     ), marked as (
       update messaging.messages m set acked = true
       where ${hasId(sql, id)} and not m.acked and exists (select from found f where f.is_recipient)
@@ -48,6 +50,7 @@ export async function findReceipt(
   const [row] = await sql<{ accepted_at: number; acked: boolean }[]>`
     select m.accepted_at, m.acked
     from messaging.messages m
-    where ${hasId(sql, id)} and m.lane <> 'board' and ${agentId} in (m.sender, m.recipient) and m.expires_at > ${nowSeconds(sql)}`
+    where ${hasId(sql, id)} and m.lane <> 'board' and ${agentId} in (m.sender, m.recipient) and m.expires_at > ${nowSeconds(sql)}
+      and not m.taken_down`
   return row && { acceptedAt: row.accepted_at, acked: row.acked }
 }

@@ -19,7 +19,7 @@ export interface PostQuestion {
 export interface PostPreflight {
   /** The message that has this id already, even if it was purged. */
   earlier: { isIdentical: boolean } | undefined
-  /** Undefined if the envelope has no such reference. Only a live post of the same board that is not hidden counts (spec 6.9). */
+  /** Undefined if the envelope has no such reference. Only a live post of the same board counts that is not hidden or taken down (spec 6.9). */
   replyTo: Reference | undefined
   thread: Reference | undefined
 }

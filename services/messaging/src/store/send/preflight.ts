@@ -77,10 +77,10 @@ export function createPreflight(database: Database): Batcher<PreflightQuestion, 
         left join messaging.pending p
           on p.recipient = q.recipient and p.sender = q.sender and p.expires_at > now.seconds
         left join lateral messaging.find_message(q.reply_to) r
-          on r.expires_at > now.seconds
+          on r.expires_at > now.seconds and not r.hidden
           and (r.sender, r.recipient) in ((q.sender, q.recipient), (q.recipient, q.sender))
         left join lateral messaging.find_message(q.thread_id) h
-          on h.expires_at > now.seconds
+          on h.expires_at > now.seconds and not h.hidden
           and (h.sender, h.recipient) in ((q.sender, q.recipient), (q.recipient, q.sender))
         order by q.ord`,
       )

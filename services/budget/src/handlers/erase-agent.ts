@@ -1,0 +1,21 @@
+import { recordErasure } from '@svc/audit/audit.ts'
+import type { ReplyOf, RequestOf } from '@svc/contracts/define.ts'
+import type { eraseAgent as eraseAgentCall } from '@svc/contracts/erasure.ts'
+import type { Database } from '@svc/postgres/database.ts'
+import { runErasure } from '@svc/postgres/report.ts'
+import { eraseAgent as erase } from '../store/erase.ts'
+
+type Call = ReturnType<typeof eraseAgentCall>
+
+/** Puts the tombstone in the place of the agent, so that all sums stay right. */
+export async function eraseAgent(
+  { database }: { readonly database: Database },
+  request: RequestOf<Call>,
+): Promise<ReplyOf<Call>> {
+  const counts = await runErasure(database, async (tx) => {
+    const rows = await erase(tx, request.agent_id, request.tombstone)
+    await recordErasure(tx, 'budget', request, { rows })
+    return { rows }
+  })
+  return { done: true, counts }
+}
