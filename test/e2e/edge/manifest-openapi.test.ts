@@ -132,7 +132,7 @@ describe('spec 1.4: the OpenAPI description', () => {
   test.each(OPERATIONS)('spec 4.3: $method $path: its statuses', (operation) => {
     const { responses } = describedOf(operation)
     const own = [...operation.success, ...operation.faults, ...(operation.body === undefined ? [] : [415])]
-    const everywhere = [400, 401, 409, 413, 429, 500, 503]
+    const everywhere = [400, 401, 403, 409, 413, 429, 500, 503]
     const expected = [...new Set([...own, ...everywhere])].sort((a, b) => a - b)
     expect(Object.keys(responses).map(Number)).toEqual(expected)
     for (const [status, { headers, content }] of Object.entries(responses)) {
