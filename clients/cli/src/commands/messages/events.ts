@@ -1,9 +1,9 @@
 import type { Event } from '@svc/contracts/resources.ts'
-import type { EventListing } from '@svc/sdk/events/event-listing.ts'
 import type { Command } from 'commander'
 import { wholeNumber } from '../../arguments.ts'
 import { contextOf } from '../../context.ts'
 import type { Io } from '../../io.ts'
+import { fullPages } from '../../output/event-pages.ts'
 import { messageLine } from '../../output/format.ts'
 import { printPages } from '../../output/lists.ts'
 import { senderName } from '../../output/names.ts'
@@ -49,11 +49,6 @@ Examples:
         const line = messageLine(message, await senderName(agent, message.envelope.from, context.signal))
         context.out.print(event, [`${String(cursor).padStart(6)}  ${line}`], message.envelope.id)
       }
-      await printPages(context, { pages: () => pagesOf(listing, limit) }, { all, show, nothing: 'no events' })
+      await printPages(context, { pages: () => fullPages(listing.pages(), limit) }, { all, show, nothing: 'no events' })
     })
-}
-
-/** Every page of events has a `next` cursor, to wait for later events. Only after a full page may there be more events now. */
-async function* pagesOf(listing: EventListing, limit: number) {
-  for await (const { items, next } of listing.pages()) yield { items, next: items.length < limit ? '' : next }
 }
