@@ -68,6 +68,7 @@ test('spec 12.4: nothing of an erased agent is left, and nothing of others is lo
   expect(await operate('erase', alice.name, '--in', '91d', ...WHY)).toMatchObject({ exitCode: 2 })
   expect(await operate('erase', alice.name, ...WHY)).toMatchObject({ exitCode: 0 })
   expect((await alice.get('/v2/me')).body.error.code).toBe('forbidden')
+  expect(await operate('resume', alice.name, ...WHY)).toMatchObject({ exitCode: 1 })
   expect(await operate('erase', alice.name, '--cancel', ...WHY)).toMatchObject({ exitCode: 0 })
   expect((await alice.get('/v2/me')).status).toBe(200)
 
@@ -103,6 +104,7 @@ test('spec 12.4: nothing of an erased agent is left, and nothing of others is lo
   expect((await bob.get(`/v2/messages/${before.body.msg_id}`)).status).toBe(200)
   expect((await got(bob.get(`/v2/boards/${bobs}/messages`))).body.messages).toMatchObject([{ upvotes: 1 }])
   expect((await bob.get(`/v2/boards/${board}`)).status).toBe(404)
+  expect(await operate('restore', board, '--board', ...WHY)).toMatchObject({ exitCode: 1 })
 
   // The audit keeps what was done, with the keyed hash; and a repeat changes nothing.
   const audit = (await operate('audit', '--target', String(erasure.tombstone), '--output', 'ndjson')).documents()
@@ -166,7 +168,7 @@ const COLUMNS: Record<string, readonly string[]> = {
       ['operator', 'action', 'reference', 'reason', 'result'].map((name) => `${schema}.audit.${name}`),
     ),
     ...['budget.grants.reference', 'messaging.raises.reference'],
-    ...['operator', 'reason', 'reference', 'report'].map((name) => `identity.erasures.${name}`),
+    ...['operator', 'reason', 'reference', 'report', 'earlier_suspension'].map((name) => `identity.erasures.${name}`),
   ],
   'not about agents': [
     ...['boards.boards.id', 'boards.boards.posting', 'boards.boards.visibility', 'boards.memberships.role'],

@@ -1,9 +1,13 @@
 import type { Tx } from '@svc/postgres/database.ts'
 
-/** Locks a board until the transaction ends, even if it is taken down. Undefined if there is no board with this id. */
+/**
+ * Locks a board until the transaction ends, even if it is taken down. Undefined if there is no board with this id, or if its owner
+ * was erased: then it stays down.
+ */
 export async function lockAnyBoard(tx: Tx, id: string): Promise<{ takenDown: boolean } | undefined> {
   const [row] = await tx<{ takenDown: boolean }[]>`
-    select b.taken_down as "takenDown" from boards.boards b where b.id = ${id} for no key update`
+    select b.taken_down as "takenDown" from boards.boards b where b.id = ${id} and b.owner !~ '^Erased[1-9a-fZ]{36}$'
+    for no key update`
   return row
 }
 

@@ -10,6 +10,9 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   changed bigint;
 begin
+  if tombstone !~ '^Erased[1-9a-fZ]{36}$' or agent ~ '^Erased[1-9a-fZ]{36}$' then
+    raise exception 'only the id of an agent is replaced, and only by a tombstone';
+  end if;
   update budget.audit a set target = tombstone where a.target = agent;
   get diagnostics changed = row_count;
   return changed;

@@ -27,8 +27,8 @@ create table identity.erasures (
   operator text not null,
   reason text not null,
   reference text,
-  -- Whether another suspension was there before the erasure was asked for, which a cancellation leaves.
-  was_suspended boolean not null,
+  -- The suspension before the erasure was asked for, which a cancellation restores: {"until": Unix seconds or null}. Null: none.
+  earlier_suspension jsonb,
   -- What was removed or replaced, by service and kind.
   report jsonb not null default '{}',
   finished_at timestamptz

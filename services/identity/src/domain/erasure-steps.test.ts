@@ -9,7 +9,8 @@ test('the agent is closed first, messages go before the texts of their deliverie
     step = next.step
   }
   expect(steps).toEqual([
-    ['close', 10],
+    ['close', 0],
+    ['closing', 10],
     ['messaging', 10],
     ['webhook', 0],
     ['boards', 0],

@@ -1,17 +1,17 @@
 import { ERASING, type Erasing } from '@svc/contracts/erasure.ts'
 
 /**
- * The steps of an erasure, in order. `close`: nothing more of the agent gets in. Then each service erases its own data. `orphans`:
+ * The steps of an erasure, in order. `close`: it waits, and can be cancelled. `closing`: nothing more of the agent gets in. Then each service erases its own data. `orphans`:
  * webhook removes texts whose messages are gone. `finish`: identity deletes the agent.
  */
-const STEPS = ['close', ...ERASING, 'orphans', 'finish', 'done'] as const
+const STEPS = ['close', 'closing', ...ERASING, 'orphans', 'finish', 'done'] as const
 export type ErasureStep = (typeof STEPS)[number]
 
 /**
- * After these steps the erasure waits. `close`: until requests that were admitted before have ended. `messaging`: until webhook
+ * After these steps the erasure waits. `closing`: until requests that were admitted before have ended. `messaging`: until webhook
  * has made jobs of the events that it had received before.
  */
-const WAITS_AFTER: readonly ErasureStep[] = ['close', 'messaging']
+const WAITS_AFTER: readonly ErasureStep[] = ['closing', 'messaging']
 /** Longer than the deadline of any request, and than the work on an event. */
 const SETTLING_SECONDS = 10
 

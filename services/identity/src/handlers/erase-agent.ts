@@ -31,14 +31,14 @@ export async function demandErasure(
       return { changed: false, erasure: stateOf(before) }
     if (found === undefined) throw unknownAgent(agent)
     const isSuspended = found.suspension !== null && found.suspension.until === null
-    const wasSuspended = before?.was_suspended ?? found.suspension !== null
+    const earlier = before === undefined ? found.suspension : before.earlier_suspension
     const demand = {
       tombstone,
       agentId: found.agent_id,
       delaySeconds,
       ...asked,
       reference,
-      was_suspended: wasSuspended,
+      earlier_suspension: earlier,
     }
     const erasure = await erasures.demandErasure(tx, demand)
     if (!isSuspended) await writeSuspension(tx, found.agent_id, { until: null })
@@ -67,8 +67,8 @@ export async function cancelErasure(
         ? new ServiceError('forbidden', { detail: 'the erasure has begun, and cannot be cancelled' })
         : new ServiceError('not_found', { detail: `no erasure of ${agent} was asked for` })
     }
-    const resumed = !cancelled.was_suspended
-    if (resumed) await writeSuspension(tx, found.agent_id, null)
+    const resumed = cancelled.earlier_suspension === null
+    await writeSuspension(tx, found.agent_id, cancelled.earlier_suspension)
     const result = { resumed }
     await recordAudit(tx, 'identity', { ...asked, action: 'cancel-erasure', target: found.agent_id, result })
     return { agent_id: found.agent_id, resumed }
@@ -108,6 +108,6 @@ function unknownAgent(agent: string): ServiceError {
   return new ServiceError('not_found', { detail: `no agent has the id or name ${agent}` })
 }
 
-function stateOf({ place: _place, was_suspended: _was, ...erasure }: erasures.Erasure): ErasureState {
+function stateOf({ place: _place, earlier_suspension: _earlier, ...erasure }: erasures.Erasure): ErasureState {
   return erasure
 }

@@ -7,6 +7,7 @@ import { failpoint } from '@svc/failpoints/failpoint.ts'
 import { pushSuspension, Unconfirmed } from '../calls/push-suspension.ts'
 import type { IdentityDeps } from '../deps.ts'
 import { changesSuspension, type SuspensionRecord } from '../domain/suspension.ts'
+import { hasErasure } from '../store/erasures.ts'
 import { findSuspension, lockSuspension, writeSuspension } from '../store/suspensions.ts'
 
 type Deps = Pick<IdentityDeps, 'bus' | 'database'>
@@ -57,6 +58,7 @@ interface Judged {
 
 async function preview({ database }: Deps, { agent }: Request, next: Suspension | null): Promise<Judged> {
   const record = requireAgent(await database.run((sql) => findSuspension(sql, agent)), agent)
+  if (await database.run((sql) => hasErasure(sql, record.agent_id))) throw awaitsErasure()
   return { record, changed: changesSuspension(record, next, Date.now() / 1_000) }
 }
 
@@ -70,6 +72,7 @@ async function writeChange(
   const asked = askedFor(request, context)
   return database.transaction(async (tx) => {
     const before = requireAgent(await lockSuspension(tx, agent), agent)
+    if (await hasErasure(tx, before.agent_id)) throw awaitsErasure()
     if (!changesSuspension(before, next, Date.now() / 1_000)) return { record: before, changed: false }
     const { agent_id: target } = before
     const record = await writeSuspension(tx, target, next)
@@ -80,6 +83,11 @@ async function writeChange(
     await recordAudit(tx, 'identity', { ...asked, ...entry, target, reference })
     return { record, changed: true }
   })
+}
+
+function awaitsErasure(): ServiceError {
+  const detail = 'the agent is suspended until it is erased: cancel the erasure first (svc admin erase --cancel)'
+  return new ServiceError('forbidden', { detail })
 }
 
 function requireAgent(record: SuspensionRecord | undefined, agent: string): SuspensionRecord {

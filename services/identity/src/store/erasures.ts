@@ -1,3 +1,4 @@
+import type { Suspension } from '@svc/contracts/suspension.ts'
 import type { Sql, Tx } from '@svc/postgres/database.ts'
 import type { ErasureStep } from '../domain/erasure-steps.ts'
 
@@ -13,7 +14,8 @@ export interface Erasure {
   readonly operator: string
   readonly reason: string
   readonly reference: string | null
-  readonly was_suspended: boolean
+  /** The suspension before the erasure was asked for. */
+  readonly earlier_suspension: Suspension | null
   readonly report: Readonly<Record<string, Readonly<Record<string, number>>>>
   readonly finished_at: number | null
 }
@@ -35,6 +37,12 @@ export async function findErasure(sql: Sql | Tx, tombstone: string): Promise<Era
   return erasure
 }
 
+/** Whether an erasure of the agent waits or has begun. */
+export async function hasErasure(sql: Sql | Tx, agentId: string): Promise<boolean> {
+  const [row] = await sql`select from identity.erasures e where e.agent_id = ${agentId}`
+  return row !== undefined
+}
+
 /** All erasures that wait, and the newest that are finished. */
 export async function listErasures(sql: Sql, limit: number): Promise<Erasure[]> {
   return sql<Erasure[]>`
@@ -42,7 +50,7 @@ export async function listErasures(sql: Sql, limit: number): Promise<Erasure[]> 
     order by e.finished_at is null desc, e.requested_at desc limit ${limit}`
 }
 
-type Demand = Pick<Erasure, 'tombstone' | 'operator' | 'reason' | 'reference' | 'was_suspended'> & {
+type Demand = Pick<Erasure, 'tombstone' | 'operator' | 'reason' | 'reference' | 'earlier_suspension'> & {
   readonly agentId: string
   readonly delaySeconds: number
 }
@@ -50,12 +58,12 @@ type Demand = Pick<Erasure, 'tombstone' | 'operator' | 'reason' | 'reference' | 
 /** Records a demand. If the first step has not begun, a repeat moves its time. @returns the erasure. */
 export async function demandErasure(
   tx: Tx,
-  { tombstone, agentId, delaySeconds, operator, reason, reference, was_suspended: wasSuspended }: Demand,
+  { tombstone, agentId, delaySeconds, operator, reason, reference, earlier_suspension: earlier }: Demand,
 ): Promise<Erasure> {
   await tx`
-    insert into identity.erasures as e (tombstone, agent_id, due_at, operator, reason, reference, was_suspended)
+    insert into identity.erasures as e (tombstone, agent_id, due_at, operator, reason, reference, earlier_suspension)
     values (${tombstone}, ${agentId}, clock_timestamp() + make_interval(secs => ${delaySeconds}), ${operator}, ${reason},
-      ${reference}, ${wasSuspended})
+      ${reference}, ${earlier === null ? null : tx.json(earlier)})
     on conflict (tombstone) do update set due_at = excluded.due_at where e.step = 'close'`
   const erasure = await findErasure(tx, tombstone)
   if (erasure === undefined) throw new Error('the erasure that was just written is missing')
@@ -66,15 +74,20 @@ export async function demandErasure(
 export async function cancelErasure(tx: Tx, tombstone: string): Promise<Erasure | undefined> {
   const [erasure] = await tx<Erasure[]>`
     delete from identity.erasures e
-    where e.tombstone = ${tombstone} and e.step = 'close' and e.due_at > clock_timestamp()
+    where e.tombstone = ${tombstone} and e.step = 'close'
     returning ${columns(tx)}`
   return erasure
 }
 
-/** Leases the erasure that has been due for longest. Other processes leave it until the lease ends. */
+/**
+ * Leases the erasure that has been due for longest. Other processes leave it until the lease ends. From the first lease on it has
+ * begun, and can neither be cancelled nor moved.
+ */
 export async function claimErasure(sql: Sql): Promise<(Erasure & { agent_id: string }) | undefined> {
   const [erasure] = await sql<(Erasure & { agent_id: string })[]>`
-    update identity.erasures e set due_at = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
+    update identity.erasures e
+    set due_at = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}),
+      step = case e.step when 'close' then 'closing' else e.step end
     where e.tombstone = (
       select d.tombstone from identity.erasures d
       where d.finished_at is null and d.due_at <= clock_timestamp()
@@ -113,6 +126,6 @@ export async function finishErasure(
 function columns(sql: Sql | Tx) {
   return sql`
     e.tombstone, e.agent_id, floor(extract(epoch from e.requested_at))::bigint as requested_at,
-    ceil(extract(epoch from e.due_at))::bigint as due_at, e.step, e.place, e.operator, e.reason, e.reference, e.was_suspended,
+    ceil(extract(epoch from e.due_at))::bigint as due_at, e.step, e.place, e.operator, e.reason, e.reference, e.earlier_suspension,
     e.report, floor(extract(epoch from e.finished_at))::bigint as finished_at`
 }
