@@ -19,8 +19,16 @@ export interface Outcome {
 type Client = 'repeats' | 'gives up'
 export const CLIENTS: readonly Client[] = ['repeats', 'gives up']
 
+/** A connection that closes tells a client as little as a 503 does. */
+const UNANSWERED: HttpAnswer = {
+  status: 503,
+  headers: new Headers(),
+  text: '',
+  body: { error: { code: 'unavailable' } },
+}
+
 export function callAs(client: Client, call: () => Promise<HttpAnswer>): Promise<HttpAnswer> {
-  return client === 'repeats' ? untilAnswered(call) : call()
+  return client === 'repeats' ? untilAnswered(call) : call().catch(() => UNANSWERED)
 }
 
 /**

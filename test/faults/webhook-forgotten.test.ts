@@ -39,8 +39,9 @@ async function startScene({ natsUrlFor, env }: SceneOptions) {
   const database = stack.use(await createTestDatabase(['messaging', 'webhook']))
   const sql = stack.adopt(postgres(database.adminUrl, { max: 2 }), (one) => one.end())
   const connect = async (user: NatsLogin): Promise<Nats> =>
-    stack.adopt(await connectNats({ url: natsUrlFor(user), name: `test-${user}`, logger }), (nats) =>
-      drainNats(nats, 500),
+    stack.adopt(
+      await connectNats({ url: natsUrlFor(user), name: `test-${user}`, logger, asOperator: user === 'admin' }),
+      (nats) => drainNats(nats, 500),
     )
   stack.use(await startBudgetPeer(natsUrlFor('budget')))
   const bus = stack.use(createBus(await connect('gateway')))
@@ -224,7 +225,7 @@ test('two of three NATS servers come back with older stores', async () => {
   for (const server of [1, 2]) cluster.bringStoreBack(server)
   cluster.signal(0, 'SIGSTOP')
   for (const server of [1, 2]) await cluster.start(server)
-  const other = await connectNats({ url: cluster.urlFor('admin', 1), name: 'test-admin', logger })
+  const other = await connectNats({ url: cluster.urlFor('admin', 1), name: 'test-admin', logger, asOperator: true })
   try {
     const { lastSequence: left } = await eventually(() => streamState(other), RECOVERY)
     expect(left).toBeLessThan(held)

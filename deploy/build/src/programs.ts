@@ -19,7 +19,7 @@ export const PROGRAMS: Readonly<Record<string, string>> = {
   svc: 'clients/cli/src/main.ts',
 }
 
-/** What a program starts as a thread or as a process. */
+/** Modules that a program starts as a thread or as a process. */
 const PARTS: Readonly<Record<string, string>> = {
   'verify-books': 'deploy/image/src/verify-books.ts',
   'verify-thread': 'services/gateway/src/auth/verify-thread.ts',

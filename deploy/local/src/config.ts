@@ -7,7 +7,7 @@ import type { NatsAccess } from '@svc/config/nats-access.ts'
 import { SERVICES, type ServiceName } from './topology.ts'
 
 /**
- * What is started. `no-gateway`: all services except the gateways, to look at a restored system before clients do. `engines`:
+ * The parts of the stack that a start includes. `no-gateway`: all services except the gateways, to look at a restored system before clients do. `engines`:
  * only Postgres and NATS, without tables, for `svc admin restore`.
  */
 export type Part = 'all' | 'no-gateway' | 'engines'

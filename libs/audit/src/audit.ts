@@ -1,9 +1,11 @@
 /** The audit of a service: one row for each change by an operator. */
 import { type AuditEntry, type Audited, listAudit } from '@svc/contracts/admin.ts'
 import type { CallContext, RequestOf } from '@svc/contracts/define.ts'
+import { type ErasedCounts, type Erasing, eraseAgent } from '@svc/contracts/erasure.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { type Endpoint, handle } from '@svc/nats/serve.ts'
 import type { Database, Sql, Tx } from '@svc/postgres/database.ts'
+import { runErasure } from '@svc/postgres/report.ts'
 
 interface NewAuditEntry {
   readonly operator: string
@@ -45,19 +47,38 @@ export async function recordAudit(tx: Tx, service: Audited, entry: NewAuditEntry
 /**
  * Records that an agent was erased, once, and replaces its id in earlier rows by its keyed hash.
  * @param erased the request of `eraseAgent` (libs/contracts, erasure.ts).
+ * @returns the counts. A repeat finds nothing to erase, and returns the counts of the first call.
  */
 export async function recordErasure(
   tx: Tx,
   service: Audited,
   erased: { agent_id: string; tombstone: string } & Pick<NewAuditEntry, 'operator' | 'reason' | 'reference'>,
-  result: AuditEntry['result'],
-): Promise<void> {
+  counts: ErasedCounts,
+): Promise<ErasedCounts> {
   const { agent_id: agentId, tombstone, operator, reason, reference = null } = erased
   await tx`select ${tx(`${service}.forget_in_audit`)}(${agentId}, ${tombstone})`
-  const [known] = await tx`
-    select from ${tx(`${service}.audit`)} a where a.target = ${tombstone} and a.action = 'erased'`
-  if (known !== undefined) return
-  await recordAudit(tx, service, { operator, reason, reference, action: 'erased', target: tombstone, result })
+  const [known] = await tx<{ result: ErasedCounts }[]>`
+    select a.result from ${tx(`${service}.audit`)} a where a.target = ${tombstone} and a.action = 'erased'`
+  if (known !== undefined) return known.result
+  await recordAudit(tx, service, { operator, reason, reference, action: 'erased', target: tombstone, result: counts })
+  return counts
+}
+
+/**
+ * Serves identity's call to erase an agent in this service, in one transaction.
+ * @param erase deletes the agent's data, or replaces the id with the tombstone.
+ */
+export function eraseEndpoint(
+  service: Exclude<Erasing, 'messaging'>,
+  database: Database,
+  erase: (tx: Tx, agentId: string, tombstone: string) => Promise<ErasedCounts>,
+): Endpoint {
+  return handle(eraseAgent(service), async (request) => {
+    const counts = await runErasure(database, async (tx) =>
+      recordErasure(tx, service, request, await erase(tx, request.agent_id, request.tombstone)),
+    )
+    return { done: true, counts }
+  })
 }
 
 /** The call that shows the audit to operators. */

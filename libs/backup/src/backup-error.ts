@@ -3,7 +3,7 @@ export class BackupError extends Error {
   override name = 'BackupError'
 }
 
-/** Adds what a person can do to an error of the disk. Other errors stay as they are. */
+/** Adds advice for the operator to a disk error. Other errors stay as they are. */
 export function explainDisk(error: unknown, folder: string): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   const about: Record<string, string> = {

@@ -11,8 +11,8 @@ export interface TableInfo {
 /** A schema's own records of what has run, which the migrations of a restore write. */
 const RECORDS = ['migrations', 'functions']
 /**
- * Used nonces are not copied. They protect for ten minutes, and after a restore the gateways start later than that. And an hour
- * of copying must not keep identity from emptying their partitions.
+ * Used nonces are not copied. The gateways start at least two minutes after the old ones stopped, and by then every request that
+ * was signed before is too old. A lock on these tables would also keep identity from emptying them during a long backup.
  */
 const FORGOTTEN = /^identity\.nonces_\d+$/
 
@@ -44,7 +44,7 @@ export async function listTables(client: ClientBase, schemas: readonly string[])
   return sorted
 }
 
-/** The schemas of these that exist. */
+/** Of the given schemas, those that exist. */
 export async function findSchemas(client: ClientBase, schemas: readonly string[]): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
     'select nspname as name from pg_catalog.pg_namespace where nspname = any ($1) order by 1',

@@ -8,11 +8,11 @@ export function findBackup(folder: string): string {
   if (existsSync(join(folder, MANIFEST))) return folder
   const names = existsSync(folder) ? readdirSync(folder) : []
   const found = names
-    // A killed backup may have left its last but one state.
+    // A backup that was killed just before its rename leaves a complete folder named `.unfinished`.
     .filter((name) => !name.endsWith('.unfinished') && existsSync(join(folder, name, MANIFEST)))
     .map((name) => ({ path: join(folder, name), moment: readManifest(join(folder, name)).moment }))
     .toSorted((a, b) => (a.moment < b.moment ? -1 : 1))
   const newest = found.at(-1)
-  if (newest === undefined) throw new BackupError(`${folder} is no backup, and has none`)
+  if (newest === undefined) throw new BackupError(`${folder} is not a backup and contains none: name the folder of a backup, or the folder that holds your backups`)
   return newest.path
 }

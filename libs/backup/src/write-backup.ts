@@ -25,7 +25,7 @@ interface BackupOptions {
 
 /** A backup waits this long for tables that a migration or a purge has locked. */
 const LOCK_WAIT = '10s'
-/** Postgres's code for it. */
+/** Postgres's code for a lock timeout. */
 const LOCK_NOT_AVAILABLE = '55P03'
 
 /**

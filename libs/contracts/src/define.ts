@@ -7,7 +7,7 @@ export interface CallContext {
   readonly traceparent: string
   /** Epoch milliseconds. The caller stops waiting at this time. */
   readonly deadlineMs: number
-  /** Who asks, in a call of an operator (`admin.<service>.<call>`). From the subject, which NATS enforces, never from the payload. */
+  /** The operator who makes the call. It comes from the subject, which NATS enforces, never from the payload. Undefined for a service. */
   readonly operator?: string | undefined
 }
 

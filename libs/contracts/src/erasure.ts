@@ -20,8 +20,8 @@ export const ERASING = ['messaging', 'webhook', 'boards', 'budget'] as const
 export type Erasing = (typeof ERASING)[number]
 
 /**
- * Erases what a service keeps of an agent. Where a row must stay, such as a charge, the tombstone replaces the id. `done` is
- * false while there is more: the caller then calls again.
+ * Erases an agent's data in one service. If a row must stay, such as a charge, the tombstone replaces the id. If `done` is false,
+ * more data remains: call again.
  */
 export const eraseAgent = (service: Erasing) =>
   defineCall({
@@ -39,8 +39,8 @@ export const eraseAgent = (service: Erasing) =>
   })
 
 /**
- * Removes the texts of deliveries whose message messaging no longer has, from the configuration and message `after` on. `next`:
- * the place of the next page; null at the end.
+ * Removes the texts of deliveries whose messages are gone from messaging. A page starts after the place `after`. `next` is the
+ * `after` of the next page; null at the end.
  */
 export const eraseOrphans = defineCall({
   subject: 'erase.webhook.orphans',
@@ -48,7 +48,7 @@ export const eraseOrphans = defineCall({
   reply: closed({ next: Type.Union([Type.String(), Type.Null()]), counts: ErasedCounts }),
 })
 
-/** Lists the messages, of these, that messaging does not have. */
+/** Of the given messages, lists those that messaging does not have. */
 export const listMissing = defineCall({
   subject: 'svc.messaging.list-missing',
   request: closed({ message_ids: Type.Array(MessageId, { maxItems: 1_000 }) }),

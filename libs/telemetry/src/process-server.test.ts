@@ -1,9 +1,11 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { createLogger } from './logger.ts'
-import { startProcessServer } from './process-server.ts'
+
+vi.resetModules() // for a registry of its own, see metrics.test.ts
+const { startProcessServer } = await import('./process-server.ts')
 
 const options = {
   service: 'test',

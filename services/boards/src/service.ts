@@ -4,7 +4,7 @@
  * Limit: one Postgres primary. All but creation and lists can be sharded by board. Pool size x processes must stay
  * below max_connections.
  */
-import { auditEndpoint } from '@svc/audit/audit.ts'
+import { auditEndpoint, eraseEndpoint } from '@svc/audit/audit.ts'
 import { booksEndpoints } from '@svc/charging/books.ts'
 import { createCharging } from '@svc/charging/charging.ts'
 import { createOperations } from '@svc/charging/operations.ts'
@@ -12,14 +12,12 @@ import { startOperationsPurge } from '@svc/charging/purge.ts'
 import { startResolver } from '@svc/charging/resolver.ts'
 import { restoreBoard, takedownBoard as takedownBoardCall } from '@svc/contracts/admin.ts'
 import * as calls from '@svc/contracts/boards.ts'
-import * as erasure from '@svc/contracts/erasure.ts'
 import { handle } from '@svc/nats/serve.ts'
 import type { RunningService } from '@svc/service/run-service.ts'
 import { startService } from '@svc/service/start-service.ts'
 import type { BoardsConfig } from './config.ts'
 import type { BoardsDeps } from './deps.ts'
 import { createBoard } from './handlers/create-board.ts'
-import { eraseAgent } from './handlers/erase-agent.ts'
 import { getBoard } from './handlers/get-board.ts'
 import { judgeAccess } from './handlers/judge-access.ts'
 import { judgeBoards } from './handlers/judge-boards.ts'
@@ -30,6 +28,7 @@ import { noteBlock } from './handlers/note-block.ts'
 import { setMember } from './handlers/set-member.ts'
 import { takedownBoard } from './handlers/takedown-board.ts'
 import { createFindAccess } from './store/access.ts'
+import { eraseAgent } from './store/erase.ts'
 
 export function startBoards(config: BoardsConfig): Promise<RunningService> {
   return startService({
@@ -59,7 +58,7 @@ export function startBoards(config: BoardsConfig): Promise<RunningService> {
           handle(restoreBoard, (request, context) => takedownBoard(deps, request, context, false)),
           ...booksEndpoints({ owner: 'boards', database }),
           auditEndpoint('boards', database),
-          handle(erasure.eraseAgent('boards'), (request) => eraseAgent(deps, request)),
+          eraseEndpoint('boards', database, eraseAgent),
         ],
         loops: [
           startResolver({ owner: 'boards', bus, logger, fences: operations }),

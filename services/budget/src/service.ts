@@ -6,16 +6,14 @@
  * processes under max_connections.
  */
 
-import { auditEndpoint } from '@svc/audit/audit.ts'
+import { auditEndpoint, eraseEndpoint } from '@svc/audit/audit.ts'
 import * as adminCalls from '@svc/contracts/admin.ts'
 import * as calls from '@svc/contracts/budget.ts'
-import * as erasure from '@svc/contracts/erasure.ts'
 import { handle } from '@svc/nats/serve.ts'
 import type { RunningService } from '@svc/service/run-service.ts'
 import { startService } from '@svc/service/start-service.ts'
 import type { BudgetConfig } from './config.ts'
 import { judgeCharges, listCharges, sumCharges, verifyAccounts } from './handlers/books.ts'
-import { eraseAgent } from './handlers/erase-agent.ts'
 import { getBudget } from './handlers/get-budget.ts'
 import { grantCredits } from './handlers/grant-credits.ts'
 import { listOverdue } from './handlers/list-overdue.ts'
@@ -23,6 +21,7 @@ import { createRelease } from './handlers/release.ts'
 import { createReserve } from './handlers/reserve.ts'
 import { createSettle, createSettleSoon } from './handlers/settle.ts'
 import { startPurgeReservations } from './loops/purge-reservations.ts'
+import { eraseAgent } from './store/erase.ts'
 
 export function startBudget(config: BudgetConfig): Promise<RunningService> {
   return startService({
@@ -45,7 +44,7 @@ export function startBudget(config: BudgetConfig): Promise<RunningService> {
           handle(adminCalls.listCharges, (request) => listCharges(deps, request)),
           handle(adminCalls.judgeCharges, (request) => judgeCharges(deps, request)),
           auditEndpoint('budget', database),
-          handle(erasure.eraseAgent('budget'), (request) => eraseAgent(deps, request)),
+          eraseEndpoint('budget', database, eraseAgent),
         ],
         loops: [startPurgeReservations(deps)],
       }

@@ -5,6 +5,7 @@
  * Limit: one Postgres primary, and the signatures and handshakes of deliveries, one core per process. All tables can be
  * sharded by agent. Pool size x processes must stay below max_connections.
  */
+import { eraseEndpoint } from '@svc/audit/audit.ts'
 import { createCharging } from '@svc/charging/charging.ts'
 import { createOperations } from '@svc/charging/operations.ts'
 import { startOperationsPurge } from '@svc/charging/purge.ts'
@@ -22,7 +23,6 @@ import type { WebhookConfig } from './config.ts'
 import type { WebhookDeps } from './deps.ts'
 import { createSecretBox } from './domain/secret-box.ts'
 import { closeWebhook, deleteWebhook } from './handlers/delete-webhook.ts'
-import { eraseAgent } from './handlers/erase-agent.ts'
 import { eraseOrphans } from './handlers/erase-orphans.ts'
 import { getWebhook } from './handlers/get-webhook.ts'
 import { measureWebhooks } from './handlers/measure-webhooks.ts'
@@ -36,6 +36,7 @@ import { startRemoveJobs } from './loops/remove-jobs.ts'
 import { startResealSecrets } from './loops/reseal-secrets.ts'
 import { consumerLag, covered, inFlight, oldestDue } from './metrics.ts'
 import { createIsConfigured, oldestDueSeconds } from './store/endpoints.ts'
+import { eraseAgent } from './store/erase.ts'
 import { createBegin, createEndAttempts, createIngest } from './store/jobs.ts'
 import { coveredSeconds } from './store/reconciliation.ts'
 
@@ -98,7 +99,7 @@ export function startWebhook(config: WebhookConfig, resolve: Resolve = createRes
           handle(calls.setSuspension, (request) => setSuspension({ database, wake }, request)),
           handle(calls.measureWebhooks, () => measureWebhooks({ ...deps, ingestion, deliveries })),
           ...adminEndpoints({ database, wake }),
-          handle(erasure.eraseAgent('webhook'), (request) => eraseAgent(deps, request)),
+          eraseEndpoint('webhook', database, eraseAgent),
           handle(erasure.eraseOrphans, (request, context) => eraseOrphans({ database, bus }, request, context)),
         ],
         loops: [

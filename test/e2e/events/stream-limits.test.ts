@@ -143,7 +143,7 @@ test('metrics: open streams, and how far they are behind', async () => {
   await letStreamsLast()
   const [anna, ben] = await friends()
   const logger = createLogger('test', 'silent')
-  const nats = await connectNats({ url: h.system.nats.urlFor('admin'), name: 'test', logger })
+  const nats = await connectNats({ url: h.system.nats.urlFor('admin'), name: 'test', logger, asOperator: true })
   using bus = createBus(nats)
   const context = () => ({ traceparent: newTraceparent(), deadlineMs: Date.now() + 2_000 })
   using stream = await opened(ben)

@@ -8,6 +8,7 @@ export const FAILPOINTS: Readonly<Partial<Record<ServiceName, readonly string[]>
   gateway: ['gateway.reserved'],
   identity: [
     'identity.admitted',
+    'identity.erasure.stepped',
     'identity.mailbox.pushed',
     'identity.registration.committed',
     'identity.revocation.committed',

@@ -57,7 +57,10 @@ export async function findAccess(
     left join boards.memberships m on m.board_id = b.id and m.agent_id = q.viewer`
 }
 
-/** Finds the boards among `boardIds` that exist and are not taken down, with the agent's role on each. One query for any number of boards. */
+/**
+ * Finds the boards among `boardIds` that exist and are not taken down, with the agent's role on each. One query for any number of
+ * boards.
+ */
 export async function findRoles(
   sql: Sql,
   agentId: string,

@@ -1,7 +1,7 @@
 /**
  * The checks of a request signature, one function for each, in the order of spec 3.5: header syntax, timestamp, signer known,
- * signature, signer not revoked and not suspended, nonce. The numbers are those of spec 3.5. pipeline.ts calls these functions; the operation
- * itself checks route, query and body afterwards.
+ * signature, signer not revoked and not suspended, nonce. The numbers are those of spec 3.5. pipeline.ts calls these functions; the
+ * operation itself checks route, query and body afterwards.
  */
 import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
@@ -111,7 +111,8 @@ export async function checkSignature(
 }
 
 /**
- * 8 and 9. Signer not revoked and not suspended, and nonce. From here on the nonce is consumed, even if the request fails later (spec 3.7).
+ * 8 and 9. Signer not revoked and not suspended, and nonce. From here on the nonce is consumed, even if the request fails later
+ * (spec 3.7).
  * @throws ServiceError `signer_unknown` (erased, but its key is still cached here), `signer_revoked`, `forbidden`,
  *   `nonce_replayed`, in this order.
  */

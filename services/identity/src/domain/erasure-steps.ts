@@ -1,15 +1,15 @@
 import { ERASING, type Erasing } from '@svc/contracts/erasure.ts'
 
 /**
- * The steps of an erasure, in order. `close`: it waits, and can be cancelled. `closing`: nothing more of the agent gets in. Then each service erases its own data. `orphans`:
+ * The steps of an erasure, in order. `close`: the erasure waits, and an operator can cancel it. `closing`: the agent's requests are refused. Then each service erases its own data. `orphans`:
  * webhook removes texts whose messages are gone. `finish`: identity deletes the agent.
  */
 const STEPS = ['close', 'closing', ...ERASING, 'orphans', 'finish', 'done'] as const
 export type ErasureStep = (typeof STEPS)[number]
 
 /**
- * After these steps the erasure waits. `closing`: until requests that were admitted before have ended. `messaging`: until webhook
- * has made jobs of the events that it had received before.
+ * The erasure waits after two steps. After `closing`: until requests that were already admitted have ended. After `messaging`: until
+ * webhook has made jobs from the events that it had already received.
  */
 const WAITS_AFTER: readonly ErasureStep[] = ['closing', 'messaging']
 /** Longer than the deadline of any request, and than the work on an event. */

@@ -70,7 +70,7 @@ export async function demandErasure(
   return erasure
 }
 
-/** Withdraws a demand whose first step has not begun. @returns the erasure, as it was; undefined if there is none. */
+/** Withdraws a demand whose first step has not begun. @returns the erasure before the withdrawal; undefined if none could be withdrawn. */
 export async function cancelErasure(tx: Tx, tombstone: string): Promise<Erasure | undefined> {
   const [erasure] = await tx<Erasure[]>`
     delete from identity.erasures e
@@ -80,8 +80,8 @@ export async function cancelErasure(tx: Tx, tombstone: string): Promise<Erasure 
 }
 
 /**
- * Leases the erasure that has been due for longest. Other processes leave it until the lease ends. From the first lease on it has
- * begun, and can neither be cancelled nor moved.
+ * Leases the erasure that has been due for longest. No other process works on it until the lease ends. With the first
+ * lease the erasure has begun: an operator can no longer cancel it or move its time.
  */
 export async function claimErasure(sql: Sql): Promise<(Erasure & { agent_id: string }) | undefined> {
   const [erasure] = await sql<(Erasure & { agent_id: string })[]>`
@@ -99,7 +99,7 @@ export async function claimErasure(sql: Sql): Promise<(Erasure & { agent_id: str
 
 type Progress = Pick<Erasure, 'tombstone' | 'step' | 'place' | 'report'> & { readonly waitSeconds: number }
 
-/** Records what a step has done, unless another process has gone on meanwhile, after the lease. */
+/** Records the result of a step, unless the lease ended and another process has continued. */
 export async function advanceErasure(
   sql: Sql,
   from: ErasureStep,

@@ -27,7 +27,7 @@ export interface Boards {
 const MAX_OPEN_BOARDS = 50_000
 /** An operator may take an open board down (spec 12.4). No reader finds it after this time, and that of one call. */
 const FRESH_MS = 1_000
-/** A remembered board waits this long for a newer answer. If boards does not answer, it counts as open, as it did before. */
+/** A remembered board waits this long for a newer answer. If the boards service does not answer, the remembered board still counts as open. */
 const REFRESH_MS = 500
 
 export function createBoards(bus: Bus): Boards {
@@ -41,7 +41,7 @@ export function createBoards(bus: Bus): Boards {
     for (const id of open) openBoards.set(id, askedMs)
   }
 
-  /** Asks boards. While it does not answer, boards that were open before still are, if these are all that is asked about. */
+  /** Asks the boards service. If it does not answer, and all requested boards were found open before, they count as open. */
   async function ask<T>(ids: readonly string[], context: CallContext, call: (context: CallContext) => Promise<T>) {
     if (!ids.every((id) => openBoards.has(id))) return call(context)
     const deadlineMs = Math.min(context.deadlineMs, Date.now() + REFRESH_MS)

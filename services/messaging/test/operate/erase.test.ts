@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { verifyLogs } from '../../src/handlers/operate/books.ts'
 import { eraseAgent, listMissing } from '../../src/handlers/operate/erase-agent.ts'
+import { findChecked } from '../../src/store/operate/books.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
 import { outcomeOf } from '../support/outcome.ts'
 
@@ -40,6 +41,9 @@ test('messages both ways, posts, votes, contacts and the log go; logs of others 
   const own = await h.send({ from: 'carol', to: board })
   await h.vote('alice', own.id)
   await h.vote('bob', post.id)
+  const subscribersOf = async (id: string) =>
+    (await h.deps.database.sql.begin((tx) => findChecked(tx, [id])))[0]?.subscribers
+  const subscribers = await subscribersOf(own.id)
 
   const counts = await erase(h, 'alice')
   expect(counts).toEqual([{ messages: 8 }, { contacts: 1, votes: 1, events: 1 }])
@@ -49,6 +53,8 @@ test('messages both ways, posts, votes, contacts and the log go; logs of others 
     { operator: 'ann', action: 'erased', target: TOMBSTONE },
   ])
 
+  // A post of another agent keeps its number of subscribers, which its price depends on.
+  expect(await subscribersOf(own.id)).toBe(subscribers)
   for (const table of ['messages', 'entries', 'logs', 'contacts', 'pending', 'votes'])
     expect(await admin`select from ${admin(`messaging.${table}`)} t where t::text like '%alice%'`).toHaveLength(0)
   expect((await h.inbox('bob')).ids).toEqual([kept.id])

@@ -2,8 +2,8 @@
 import type { Tx } from '@svc/postgres/database.ts'
 
 /**
- * Holds the job of a message, if the agent has a webhook. If the job does not exist yet, a held job without a body takes its place,
- * so that a late event makes none. @returns whether anything changed.
+ * Holds the job of a message, if the agent has a webhook. If the job does not exist yet, inserts a held job without a body. The
+ * event fills in the body later, and the job stays held (make_jobs). @returns whether anything changed.
  */
 export async function holdMessage(tx: Tx, agentId: string, messageId: string): Promise<boolean> {
   await lockEndpoint(tx, agentId)
@@ -21,8 +21,8 @@ export async function holdMessage(tx: Tx, agentId: string, messageId: string): P
 }
 
 /**
- * Makes a held job what it was before. A pending job is due at once. A held job without a body goes, so that its event, if it is
- * still to come, makes one. @returns whether anything changed.
+ * Gives a held job its earlier state. A pending job is due at once. A held job without a body is deleted, so that its event, if it
+ * still comes, makes a normal job. @returns whether anything changed.
  */
 export async function releaseMessage(tx: Tx, agentId: string, messageId: string): Promise<boolean> {
   await lockEndpoint(tx, agentId)

@@ -27,8 +27,8 @@ export function addAudit({ group, io }: AdminGroup): void {
     .addHelpText(
       'after',
       `
-Each service keeps its own entries, with numbers that rise. A reader of --follow that begins again with --all recognizes
-entries that it knows by service and id.
+Each service numbers its own entries in ascending order. If you restart with --all, entries that you already have come again:
+recognize them by service and id.
 
 Examples:
   svc admin audit --target <agent_id>

@@ -4,7 +4,7 @@ import { contextOf } from '../../context.ts'
 import { bytes, duration } from '../../output/format.ts'
 import type { AdminGroup } from './group.ts'
 
-/** Of the commands that copy a database. */
+/** Options of the commands that read or write a whole database. */
 export interface DatabaseOptions {
   readonly databaseUrl?: string
 }

@@ -24,12 +24,12 @@ export function addErase({ group, io }: AdminGroup): void {
     .option('--list', 'show erasures, with the reports of those that are done')
     .option(...REASON)
     .option(...DRY_RUN)
-    .description('erase an agent for ever: what identifies it, and what it wrote')
+    .description('erase an agent for ever: its id, name, settings and messages')
     .addHelpText(
       'after',
       `
 The agent is suspended at once. When the time has passed, its messages, contacts, webhook, boards and settings are deleted,
-and its id and its name can never be registered again. It cannot be undone. Backups still contain the agent until they end.
+and its id and its name can never be registered again. An erasure that has begun cannot be undone. Backups contain the agent until you delete them.
 
 Examples:
   svc admin erase alice --reason 'demand of the owner' --reference 4711 --dry-run
@@ -57,7 +57,7 @@ Examples:
         const said =
           finishedAt === null
             ? `${id} ${would === '' ? 'is' : 'would be'} suspended, and is erased from ${time(erasure.due_at)} on`
-            : `erased at ${time(finishedAt)}; ${erasure.tombstone} is in its place`
+            : `erased at ${time(finishedAt)}; ${erasure.tombstone} replaces its id`
         out.print({ changed, ...erasure, dry_run: change.dry_run }, [changed ? said : `${said}; nothing changed`])
       })
     })

@@ -32,12 +32,12 @@ export function addRestore(admin: AdminGroup): void {
     .option(...AS_BOARD)
     .option(...DRY_RUN)
     .description(
-      'show again what was taken down; or put a backup into an empty database, raise the heads, and verify the books',
+      'show a message or board that was taken down; or put a backup into an empty database, raise the heads, and verify the books',
     )
     .addHelpText(
       'after',
       `
-With an id: shows the message or board again. The message is looked up first; --message and --board are exact.
+With an id: shows the message or board again. Messages are looked up first; use --message or --board to choose one kind.
 
 With a folder, which contains a / or exists: nothing may use the database. It must have no data of the system: a restore never replaces data. If it is interrupted, repeat
 it: no service starts on a part of a backup. What is left to do afterwards is printed at the end, and is in

@@ -31,8 +31,8 @@ export function addTakedown(admin: AdminGroup): void {
     .addHelpText(
       'after',
       `
-What is taken down is absent everywhere: 404, in no list, no event, no delivery. svc admin restore <id> shows it again: a message
-until it expires, a board at any time. If the command is interrupted, repeat it.
+The message or board is then absent everywhere: 404, in no list, no event, no delivery. svc admin restore <id> shows it again: a
+message until it expires, a board at any time. If the command is interrupted, repeat it.
 
 Examples:
   svc admin takedown <message_id> --reason 'a threat' --reference INC-17

@@ -16,19 +16,17 @@ interface Deps {
 const MESSAGES_PER_CALL = 500
 
 /**
- * Deletes a page of the agent's messages, and after the last one everything else. Events that JetStream still has may contain
- * messages, so it is emptied before the log goes.
+ * Deletes a page of the agent's messages, and after the last one everything else. Before that it empties JetStream, whose events
+ * contain messages.
  */
 export async function eraseAgent({ database, purgeEvents }: Deps, request: RequestOf<Call>): Promise<ReplyOf<Call>> {
   const { agent_id: agentId, tombstone } = request
   const messages = await database.transaction((tx) => eraseMessages(tx, agentId, MESSAGES_PER_CALL))
   if (messages > 0) return { done: false, counts: { messages } }
   await purgeEvents()
-  const counts = await runErasure(database, async (tx: Tx) => {
-    const erased = await eraseRest(tx, agentId, tombstone)
-    await recordErasure(tx, 'messaging', request, erased)
-    return erased
-  })
+  const counts = await runErasure(database, async (tx: Tx) =>
+    recordErasure(tx, 'messaging', request, await eraseRest(tx, agentId, tombstone)),
+  )
   return { done: true, counts }
 }
 

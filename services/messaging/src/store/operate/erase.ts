@@ -8,7 +8,10 @@ export async function eraseMessages(tx: Tx, agentId: string, limit: number): Pro
   return row?.messages ?? 0
 }
 
-/** Deletes the agent's contacts, pending requests and log, and its entries in other contacts. Its votes stay, as the tombstone's. */
+/**
+ * Deletes the agent's contacts and pending requests, and its place among the contacts of others. Its log, its votes and its events
+ * of posts stay as the tombstone's, because upvotes and the price of a post count them.
+ */
 export async function eraseRest(
   tx: Tx,
   agentId: string,
@@ -17,16 +20,15 @@ export async function eraseRest(
   await tx`
     insert into messaging.erased (key) select messaging.id_key(${agentId}, s.secret) from messaging.id_secret s
     on conflict do nothing`
-  const log = await tx`select from messaging.logs l where l.id = ${agentId} for update`
   await tx`delete from messaging.pending p where p.recipient = ${agentId} or p.sender = ${agentId}`
   const contacts = await tx`delete from messaging.contacts c where c.owner = ${agentId} or c.other = ${agentId}`
   const votes = await tx`update messaging.votes v set voter = ${tombstone} where v.voter = ${agentId}`
-  const events = await tx`delete from messaging.entries e where e.log = ${agentId}`
-  if (log.count > 0) await tx`delete from messaging.logs l where l.id = ${agentId}`
+  await tx`update messaging.logs l set id = ${tombstone}, policy = 'closed', revoked = true where l.id = ${agentId}`
+  const events = await tx`update messaging.entries e set log = ${tombstone} where e.log = ${agentId}`
   return { contacts: contacts.count, votes: votes.count, events: events.count }
 }
 
-/** The messages, of these, that are not stored. */
+/** Returns those of the given messages that are not stored. */
 export async function findMissing(sql: Sql, ids: readonly string[]): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
     select i.id from unnest(${[...ids]}::text[]) i (id)

@@ -56,7 +56,10 @@ interface ArrivalRow extends ListedRow {
   cursor: number
 }
 
-/** Reads the live messages of inbox entries, except those taken down, in the order of the request. Envelopes are read only as far as they fit a page. */
+/**
+ * Reads the live messages of inbox entries, except those taken down, in the order of the request. Envelopes are read only as far
+ * as they fit a page.
+ */
 export async function readArrivals(
   sql: Sql,
   entries: readonly { agent_id: string; cursor: number }[],

@@ -44,8 +44,8 @@ interface Row extends Omit<EventRow, 'position'> {
 export const MAX_EXAMINED = 10_000
 
 /**
- * Live events in the order of their cursors, without hidden posts and messages taken down. An append locks the log's row until it commits, so positions
- * become visible in order. So in one snapshot, the only entries missing at or below `head` are purged ones.
+ * Live events in the order of their cursors, without hidden posts and messages taken down. An append locks the log's row until it
+ * commits, so positions become visible in order. So in one snapshot, the only entries missing at or below `head` are purged ones.
  *
  * Each kind is searched and limited by itself. For one search over all kinds, the planner may read and sort everything.
  */
