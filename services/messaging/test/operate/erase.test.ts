@@ -47,8 +47,8 @@ test('messages both ways, posts, votes, contacts and the log go; logs of others 
 
   const counts = await erase(h, 'alice')
   expect(counts).toEqual([{ messages: 8 }, { contacts: 1, votes: 1, events: 1 }])
-  // A repeat finds nothing, and records nothing more.
-  expect(await erase(h, 'alice')).toEqual([{ contacts: 0, votes: 0, events: 0 }])
+  // A repeat finds nothing, records nothing more, and returns what the first call recorded.
+  expect(await erase(h, 'alice')).toEqual([counts.at(-1)])
   expect(await admin`select operator, action, target from messaging.audit`).toEqual([
     { operator: 'ann', action: 'erased', target: TOMBSTONE },
   ])

@@ -19,7 +19,7 @@ begin
 
   -- A message was taken down before its event came (store/held-jobs.ts). Its job gets what it needs when it is released.
   update webhook.jobs j set body = u.body, expires_at = u.expires_at, accepted_ms = u.accepted_ms
-  from unnest(agents, cursors, messages, bodies, expiries, accepted_ms)
+  from unnest(agents, cursors, messages, bodies, expiries, make_jobs.accepted_ms)
     as u (agent_id, cursor, message_id, body, expires_at, accepted_ms)
   join webhook.endpoints e on e.agent_id = u.agent_id
   where j.configuration = e.configuration and j.message_id = u.message_id and j.held is not null and j.body is null
