@@ -13,6 +13,9 @@ export function findBackup(folder: string): string {
     .map((name) => ({ path: join(folder, name), moment: readManifest(join(folder, name)).moment }))
     .toSorted((a, b) => (a.moment < b.moment ? -1 : 1))
   const newest = found.at(-1)
-  if (newest === undefined) throw new BackupError(`${folder} is not a backup and contains none: name the folder of a backup, or the folder that holds your backups`)
+  if (newest === undefined)
+    throw new BackupError(
+      `${folder} is not a backup and contains none: name the folder of a backup, or the folder that holds your backups`,
+    )
   return newest.path
 }

@@ -25,7 +25,9 @@ export function addSuspend({ group, io }: AdminGroup): void {
     .option(...REFERENCE)
     .option(...REASON)
     .option(...DRY_RUN)
-    .description('suspend an agent: its requests are refused, its streams close, its webhook deliveries pause; nothing is lost')
+    .description(
+      'suspend an agent: its requests are refused, its streams close, its webhook deliveries pause; nothing is lost',
+    )
     .addHelpText(
       'after',
       `
