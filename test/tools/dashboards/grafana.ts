@@ -7,17 +7,37 @@ type Json = Readonly<Record<string, unknown>>
 const COLUMNS = 24
 const DATASOURCE = { type: 'prometheus', uid: '$' + '{datasource}' }
 
-const STAT = {
-  reduceOptions: { calcs: ['lastNotNull'], fields: '', values: false },
-  colorMode: 'value',
-  graphMode: 'area',
-  textMode: 'auto',
+/** What the panels of one kind have in common. */
+interface Kind {
+  readonly type: string
+  readonly width: number
+  readonly defaults: Json
+  readonly target: Json
+  readonly options: Json
 }
-const GRAPH = {
-  legend: { displayMode: 'list', placement: 'bottom', showLegend: true },
-  tooltip: { mode: 'multi', sort: 'desc' },
+
+const STAT: Kind = {
+  type: 'stat',
+  width: 4,
+  defaults: {},
+  target: { instant: true },
+  options: {
+    reduceOptions: { calcs: ['lastNotNull'], fields: '', values: false },
+    colorMode: 'value',
+    graphMode: 'area',
+    textMode: 'auto',
+  },
 }
-const LINES = { min: 0, custom: { fillOpacity: 8, lineWidth: 1, showPoints: 'never' } }
+const GRAPH: Kind = {
+  type: 'timeseries',
+  width: 8,
+  defaults: { min: 0, custom: { fillOpacity: 8, lineWidth: 1, showPoints: 'never' } },
+  target: {},
+  options: {
+    legend: { displayMode: 'list', placement: 'bottom', showLegend: true },
+    tooltip: { mode: 'multi', sort: 'desc' },
+  },
+}
 
 /** The file of a dashboard. Every panel has one line, so that a diff shows which panels change. */
 export function fileOf(board: Board): string {
@@ -38,7 +58,7 @@ export function fileOf(board: Board): string {
     links: [toOtherBoards()],
   }
   const lines = Object.entries(properties).map(([name, value]) => `  "${name}": ${JSON.stringify(value)},\n`)
-  const panels = panelsOf(board).map((panel, index) => `    ${JSON.stringify({ id: index + 1, ...panel })}`)
+  const panels = panelsOf(board).map((panel, index) => `    ${JSON.stringify({ ...panel, id: index + 1 })}`)
   return `{\n${lines.join('')}  "panels": [\n${panels.join(',\n')}\n  ]\n}\n`
 }
 
@@ -65,21 +85,15 @@ function toOtherBoards(): Json {
 
 function panelsOf({ stats, graphs, statHeight = 4, graphHeight = 7 }: Board): Json[] {
   const grid = new Grid()
+  const add = (panel: Panel, kind: Kind, height: number, component: string | undefined): Json => ({
+    ...contentOf(panel, kind, component),
+    gridPos: grid.place(panel[3]?.width ?? kind.width, height),
+  })
   return [
-    ...stats.panels.map((panel) => {
-      const gridPos = grid.place(panel[3]?.width ?? 4, statHeight)
-      return {
-        type: 'stat',
-        gridPos,
-        ...contentOf(panel, { options: STAT, target: { instant: true } }, stats.component),
-      }
-    }),
+    ...stats.panels.map((panel) => add(panel, STAT, statHeight, stats.component)),
     ...graphs.flatMap(({ title, component, panels }) => [
       ...(title === undefined ? [] : [headingOf(title, grid.place(COLUMNS, 1))]),
-      ...panels.map((panel) => {
-        const gridPos = grid.place(panel[3]?.width ?? 8, graphHeight)
-        return { type: 'timeseries', gridPos, ...contentOf(panel, { options: GRAPH, defaults: LINES }, component) }
-      }),
+      ...panels.map((panel) => add(panel, GRAPH, graphHeight, component)),
     ]),
   ]
 }
@@ -103,31 +117,27 @@ class Grid {
 }
 
 function headingOf(title: string, gridPos: Json): Json {
-  return { type: 'row', title, gridPos, collapsed: false, panels: [] }
+  return { title, type: 'row', collapsed: false, panels: [], gridPos }
 }
 
-interface Look {
-  readonly options: Json
-  readonly defaults?: Json
-  readonly target?: Json
-}
-
-function contentOf([title, unit, queries, options]: Panel, look: Look, component: string | undefined): Json {
+/** The title and the queries come first, because they are what a reader of a diff looks for. */
+function contentOf([title, unit, queries, options]: Panel, kind: Kind, component: string | undefined): Json {
   const named = typeof queries === 'string' ? { [legendOf(queries)]: queries } : queries
   const steps = options?.thresholds?.map(([color, value]) => ({ color, value }))
-  const thresholds = steps === undefined ? {} : { thresholds: { mode: 'absolute', steps } }
+  const thresholds = steps && { mode: 'absolute', steps }
   return {
     title,
-    ...(options?.description === undefined ? {} : { description: options.description }),
-    datasource: DATASOURCE,
-    fieldConfig: { defaults: { unit, ...look.defaults, ...thresholds }, overrides: [] },
+    description: options?.description,
     targets: Object.entries(named).map(([legendFormat, query], index) => ({
+      legendFormat,
+      expr: scoped(query, component),
       refId: 'ABCDEFGH'.charAt(index),
       datasource: DATASOURCE,
-      expr: scoped(query, component),
-      legendFormat,
-      ...look.target,
+      ...kind.target,
     })),
-    options: look.options,
+    type: kind.type,
+    fieldConfig: { defaults: { unit, ...kind.defaults, thresholds }, overrides: [] },
+    options: kind.options,
+    datasource: DATASOURCE,
   }
 }
