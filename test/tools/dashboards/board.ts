@@ -3,7 +3,7 @@
 type Unit = 'bytes' | 'ops' | 'percentunit' | 'reqps' | 's' | 'short'
 
 /** A colour, and the value from which on it is used. The first has no value. */
-export type Threshold = readonly [color: string, from: number | null]
+type Threshold = readonly [color: string, from: number | null]
 
 interface Options {
   readonly description?: string
@@ -18,7 +18,7 @@ type Queries = string | Readonly<Record<string, string>>
 /** The queries leave out what `scoped` adds. */
 export type Panel = readonly [title: string, unit: Unit, queries: Queries, options?: Options]
 
-export interface Section {
+interface Section {
   /** Without a title, the panels follow those before. */
   readonly title?: string
   /** The service to which all queries of this section are limited. */
