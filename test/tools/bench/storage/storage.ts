@@ -1,6 +1,6 @@
 /**
- * The disk space of a direct message: rows and their indexes, Postgres's log, JetStream's stream. It does not depend on the
- * load of the machine.
+ * What a direct message costs, in one run: rows and their indexes, Postgres's log, JetStream's stream, CPU. Bytes do not depend
+ * on what else runs on the machine. docs/operating/scale.md computes from these figures.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,8 +11,7 @@ import { createLogger } from '@svc/telemetry/logger.ts'
 import postgres from 'postgres'
 import { startBenchSystem, startGenerator } from '../bench-system.ts'
 import { registerMany } from '../load/bench-agents.ts'
-import { record } from '../record.ts'
-import { loaderOf } from '../rounds.ts'
+import { cpuPerRequest, loaderOf, type Round, rateOf } from '../rounds.ts'
 import { measureUpkeep, postponeVacuum } from './upkeep.ts'
 
 const AGENTS = 128
@@ -23,8 +22,6 @@ interface StorageOptions {
   connections: number
   rounds: number
   secondsPerRound: number
-  /** Writes the bytes to the file that the scaling plan reads. */
-  record: boolean
 }
 
 interface Disk {
@@ -36,12 +33,7 @@ interface Disk {
   streamMessages: number
 }
 
-export async function benchStorage({
-  connections,
-  rounds,
-  secondsPerRound,
-  ...options
-}: StorageOptions): Promise<void> {
+export async function benchStorage({ connections, rounds: count, secondsPerRound }: StorageOptions): Promise<void> {
   await using system = await startBenchSystem()
   await using stack = new AsyncDisposableStack()
   const generator = stack.adopt(startGenerator(), (child) => void child.kill())
@@ -51,7 +43,7 @@ export async function benchStorage({
   const nats = stack.adopt(await connectNats({ url, name: 'bench', logger }), drainNats)
   const agents = await registerMany(AGENTS, system.authority)
   const load = loaderOf(generator, system, agents)
-  const send = (): Promise<{ accepted: number }> =>
+  const send = (): Promise<Round> =>
     load({ kind: 'messages' }, { connections, count: 12_000 * secondsPerRound, seconds: secondsPerRound })
 
   await postponeVacuum(sql)
@@ -60,10 +52,11 @@ export async function benchStorage({
   // Postgres logs full pages after a checkpoint, as in production, where a checkpoint runs every few minutes.
   await sql`checkpoint`
   const before = await measure(sql, nats)
-  let messages = 0
-  for (let round = 0; round < rounds; round += 1) messages += (await send()).accepted
+  const rounds: Round[] = []
+  for (let round = 0; round < count; round += 1) rounds.push(await send())
   await untilSettled(sql)
   const after = await measure(sql, nats)
+  const messages = rounds.reduce((sum, { accepted }) => sum + accepted, 0)
   const upkeep = await measureUpkeep(sql, system, warmUp + messages)
 
   const each = (bytes: number): string => (bytes / messages).toFixed(0)
@@ -83,15 +76,8 @@ export async function benchStorage({
   console.log(`| stream ${ACCEPTED_STREAM} | ${streamBytes.toFixed(0)} |`)
   console.log(`| WAL of vacuum, later | ${upkeep.walBytes.toFixed(0)} |`)
   console.log(`\nVacuum cost Postgres ${upkeep.ms.toFixed(3)} ms of CPU for each message, after it was sent.`)
-  if (options.record) {
-    record('storage', {
-      tables: Object.fromEntries(rows.map(({ name, bytes }) => [name, Number(each(bytes))])),
-      wal: Number(each(after.walBytes - before.walBytes)),
-      stream: Math.round(streamBytes),
-      upkeepMs: Number(upkeep.ms.toFixed(3)),
-      upkeepWal: Math.round(upkeep.walBytes),
-    })
-  }
+  const cpu = Object.entries(cpuPerRequest(rounds)).map(([name, ms]) => `${name} ${ms.toFixed(3)}`)
+  console.log(`CPU milliseconds for each message, at ${rateOf(rounds).toFixed(0)}/s: ${cpu.join(', ')}`)
 }
 
 async function measure(sql: postgres.Sql, nats: Nats): Promise<Disk> {
