@@ -1,6 +1,6 @@
 /**
- * What a direct message costs, in one run: rows and their indexes, Postgres's log, JetStream's stream, CPU. Bytes do not depend
- * on what else runs on the machine. docs/operating/scale.md computes from these figures.
+ * The disk space of a direct message: rows and their indexes, Postgres's log, JetStream's stream. It does not depend on the
+ * load of the machine.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { createLogger } from '@svc/telemetry/logger.ts'
 import postgres from 'postgres'
 import { startBenchSystem, startGenerator } from '../bench-system.ts'
 import { registerMany } from '../load/bench-agents.ts'
-import { cpuPerRequest, loaderOf, type Round, rateOf } from '../rounds.ts'
+import { loaderOf } from '../rounds.ts'
 import { measureUpkeep, postponeVacuum } from './upkeep.ts'
 
 const AGENTS = 128
@@ -33,18 +33,18 @@ interface Disk {
   streamMessages: number
 }
 
-export async function benchStorage({ connections, rounds: count, secondsPerRound }: StorageOptions): Promise<void> {
+export async function benchStorage({ connections, rounds, secondsPerRound }: StorageOptions): Promise<void> {
   await using system = await startBenchSystem()
   await using stack = new AsyncDisposableStack()
   const generator = stack.adopt(startGenerator(), (child) => void child.kill())
   const sql = stack.adopt(postgres(system.adminUrl, { max: 1, onnotice: () => {} }), (open) => open.end())
   const url = readFileSync(join(system.dataDir, 'admin-nats-url'), 'utf8').trim()
   const logger = createLogger('bench', 'silent')
-  const nats = stack.adopt(await connectNats({ url, name: 'bench', logger }), drainNats)
+  const nats = stack.adopt(await connectNats({ url, name: 'bench', logger, asOperator: true }), drainNats)
   const agents = await registerMany(AGENTS, system.authority)
   const load = loaderOf(generator, system, agents)
-  const send = (): Promise<Round> =>
-    load({ kind: 'messages' }, { connections, count: 12_000 * secondsPerRound, seconds: secondsPerRound })
+  const send = (): Promise<{ accepted: number }> =>
+    load({ kind: 'messages' }, { connections, count: 4_000 * secondsPerRound, seconds: secondsPerRound })
 
   await postponeVacuum(sql)
   const { accepted: warmUp } = await send() // after this, every pair is known and every table has rows
@@ -52,11 +52,10 @@ export async function benchStorage({ connections, rounds: count, secondsPerRound
   // Postgres logs full pages after a checkpoint, as in production, where a checkpoint runs every few minutes.
   await sql`checkpoint`
   const before = await measure(sql, nats)
-  const rounds: Round[] = []
-  for (let round = 0; round < count; round += 1) rounds.push(await send())
+  let messages = 0
+  for (let round = 0; round < rounds; round += 1) messages += (await send()).accepted
   await untilSettled(sql)
   const after = await measure(sql, nats)
-  const messages = rounds.reduce((sum, { accepted }) => sum + accepted, 0)
   const upkeep = await measureUpkeep(sql, system, warmUp + messages)
 
   const each = (bytes: number): string => (bytes / messages).toFixed(0)
@@ -76,8 +75,6 @@ export async function benchStorage({ connections, rounds: count, secondsPerRound
   console.log(`| stream ${ACCEPTED_STREAM} | ${streamBytes.toFixed(0)} |`)
   console.log(`| WAL of vacuum, later | ${upkeep.walBytes.toFixed(0)} |`)
   console.log(`\nVacuum cost Postgres ${upkeep.ms.toFixed(3)} ms of CPU for each message, after it was sent.`)
-  const cpu = Object.entries(cpuPerRequest(rounds)).map(([name, ms]) => `${name} ${ms.toFixed(3)}`)
-  console.log(`CPU milliseconds for each message, at ${rateOf(rounds).toFixed(0)}/s: ${cpu.join(', ')}`)
 }
 
 async function measure(sql: postgres.Sql, nats: Nats): Promise<Disk> {
