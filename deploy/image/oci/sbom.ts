@@ -24,7 +24,11 @@ const licences = new Contrib.License.Factories.LicenseFactory(() => {
  */
 export async function makeSbom(
   image: Image,
-  { lock, architectures, packages }: { lock: Lock; architectures: readonly Architecture[]; packages: readonly Package[] },
+  {
+    lock,
+    architectures,
+    packages,
+  }: { lock: Lock; architectures: readonly Architecture[]; packages: readonly Package[] },
 ): Promise<string> {
   const purl = `pkg:oci/${image.name}@${encodeURIComponent(image.digest)}`
   const whole = new Models.Component(Enums.ComponentType.Container, image.name, {
@@ -32,7 +36,9 @@ export async function makeSbom(
     purl,
     version: image.version,
   })
-  const bom = new Models.Bom({ metadata: new Models.Metadata({ timestamp: new Date(image.created), component: whole }) })
+  const bom = new Models.Bom({
+    metadata: new Models.Metadata({ timestamp: new Date(image.created), component: whole }),
+  })
   for (const component of [
     ...packages.map(npmComponent),
     ...architectures.flatMap((architecture) => [
