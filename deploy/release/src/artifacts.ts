@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -27,9 +27,8 @@ export function makeArtifacts(source = 'unknown'): { digest: string; files: Arti
   writeFileSync(join(FOLDER, 'image.digest'), `${digest}\n`)
   runProgram('deploy/npm/src/main.ts')
   const packed = join(ROOT, 'deploy/npm/packed')
-  for (const name of readdirSync(packed))
-    if (name === 'plugin' || statSync(join(packed, name)).isFile())
-      cpSync(join(packed, name), join(FOLDER, name), { recursive: true })
+  for (const { name } of readdirSync(packed, { withFileTypes: true }).filter((entry) => entry.isFile()))
+    copyFileSync(join(packed, name), join(FOLDER, name))
   const paths = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' })
     .filter((path) => statSync(join(FOLDER, path)).isFile())
     .toSorted()

@@ -42,7 +42,7 @@ test('every manifest of the workspace has the same version', () => {
 
 test('what is signed is what was pushed, by its digest', () => {
   const image = 'registry.example.org/svc'
-  const files = ['image.cdx.json', 'svc-sdk-2.0.0.tgz', 'plugin/server/svc.js']
+  const files = ['image.cdx.json', 'svc-sdk-2.0.0.tgz', 'image.digest']
   const commands = publishCommands({ version: '2.0.0', image, digest: 'sha256:aa', files })
   expect(commands.map((command) => command.join(' '))).toEqual([
     `skopeo copy --all --preserve-digests oci:image:2.0.0 docker://${image}:2.0.0`,
