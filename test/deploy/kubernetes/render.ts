@@ -1,9 +1,8 @@
-import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { dirname, join, relative } from 'node:path'
+import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { buildKustomization } from '@svc/helm/kustomize.ts'
 import type { IContainer, IPodTemplateSpec } from 'kubernetes-models/v1'
 import { parseAllDocuments } from 'yaml'
 
@@ -30,16 +29,12 @@ export const KUBERNETES = fileURLToPath(new URL('../../../deploy/kubernetes', im
 export const OVERLAYS = ['trial', 'production', 'platform'] as const
 export type Overlay = (typeof OVERLAYS)[number]
 
-const require = createRequire(import.meta.url)
-
 /**
  * The output of `kustomize build` for a folder.
  * @throws Error with kustomize's message.
  */
 export function render(folder: string): Manifest[] {
-  const kustomize = join(dirname(require.resolve('kustomize/package.json')), 'run.js')
-  const text = execFileSync(process.execPath, [kustomize, 'build', folder], { encoding: 'utf8', maxBuffer: 64 << 20 })
-  return parseAllDocuments(text).map((document) => document.toJS() as Manifest)
+  return parseAllDocuments(buildKustomization(folder)).map((document) => document.toJS() as Manifest)
 }
 
 /**
