@@ -21,12 +21,23 @@ export function writeChart(folder: string): void {
   mkdirSync(folder)
   writeFileSync(
     join(folder, 'Chart.yaml'),
-    stringify({ apiVersion: 'v2', name, description, type: 'application', version, appVersion: version, kubeVersion: KUBERNETES_VERSION }),
+    stringify({
+      apiVersion: 'v2',
+      name,
+      description,
+      type: 'application',
+      version,
+      appVersion: version,
+      kubeVersion: KUBERNETES_VERSION,
+    }),
   )
   writeFileSync(join(folder, 'values.yaml'), valuesText(values))
   for (const overlay of ['trial', 'platform']) {
     const text = stringify(overlayValues(overlay, values), { version: '1.1', lineWidth: 0 })
-    writeFileSync(join(folder, `values-${overlay}.yaml`), `# What overlays/${overlay} sets, beyond values.yaml.\n${text}`)
+    writeFileSync(
+      join(folder, `values-${overlay}.yaml`),
+      `# What overlays/${overlay} sets, beyond values.yaml.\n${text}`,
+    )
   }
   writeFileSync(join(folder, 'values.schema.json'), `${JSON.stringify(schemaOf(values), null, 2)}\n`)
   cpSync(OWN_TEMPLATES, join(folder, 'templates'), { recursive: true })
@@ -40,6 +51,9 @@ export function writeChart(folder: string): void {
   )
   for (const { key, when, value } of mergeEntries(variants)) {
     const text = templateText(value)
-    writeFileSync(join(folder, 'templates', `${key}.yaml`), when === undefined ? text : `{{- if ${when} }}\n${text}{{- end }}\n`)
+    writeFileSync(
+      join(folder, 'templates', `${key}.yaml`),
+      when === undefined ? text : `{{- if ${when} }}\n${text}{{- end }}\n`,
+    )
   }
 }

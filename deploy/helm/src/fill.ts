@@ -1,13 +1,10 @@
 /** Puts expressions of templates into a manifest, in place of what the values decide. */
 import { get, holesOf, podPath, set } from './holes.ts'
-import { type Fields, type Manifest, NAMESPACE_MARK, PLACE_MARK } from './manifests.ts'
+import { type Fields, type Manifest, NAMESPACE_MARK, PLACE_MARK, portOf } from './manifests.ts'
 import { control, expression, valueExpression } from './template.ts'
 
 /** ConfigMaps that processes read when they start. */
 const READ_AT_START = ['settings', 'nats-config']
-/** A list in one text, as TRUSTED_PROXIES of `place.env` is one. */
-const LISTS = /_CIDR$/
-const NUMBERS = /_PORT$/
 
 export function fill(rendered: Manifest): Manifest {
   const manifest = structuredClone(rendered)
@@ -56,30 +53,19 @@ function addChecksums(manifest: Manifest): void {
 }
 
 function fillPlace(node: unknown): unknown {
-  if (Array.isArray(node)) return node.flatMap((item) => fillList(item) ?? [fillPlace(item)])
+  if (Array.isArray(node)) return node.map(fillPlace)
   if (typeof node === 'object' && node !== null) {
     return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, fillPlace(value)]))
   }
-  return typeof node === 'string' ? fillText(node) : node
+  if (typeof node === 'string') return fillText(node)
+  const port = typeof node === 'number' ? portOf(node) : undefined
+  return port === undefined ? node : expression(`{{ .Values.place.${port} | int }}`)
 }
 
 function fillText(text: string): string {
-  const [[mark, name = ''] = ['']] = text.matchAll(PLACE_MARK)
-  if (text === NAMESPACE_MARK) return expression('{{ .Release.Namespace | quote }}')
-  if (text === mark && mark !== '') return expression(`{{ .Values.place.${name} | ${NUMBERS.test(name) ? 'int' : 'quote'} }}`)
+  const isWhole = text.replace(PLACE_MARK, '').replace(NAMESPACE_MARK, '') === ''
+  const write = isWhole ? ' | quote' : ''
   return text
-    .replace(PLACE_MARK, (_, part: string) => expression(`{{ .Values.place.${part} }}`))
-    .replaceAll(NAMESPACE_MARK, expression('{{ .Release.Namespace }}'))
-}
-
-/** An item whose text is a variable that lists several: one item for each. */
-function fillList(item: unknown): unknown[] | undefined {
-  const text = JSON.stringify(item)
-  const [[, name = ''] = []] = text.matchAll(PLACE_MARK)
-  if (!LISTS.test(name)) return undefined
-  return [
-    control(`{{- range splitList "," .Values.place.${name} }}`),
-    JSON.parse(text.replace(PLACE_MARK, expression('{{ . | trim | quote }}'))),
-    control('{{- end }}'),
-  ]
+    .replace(PLACE_MARK, (_, name: string) => expression(`{{ .Values.place.${name}${write} }}`))
+    .replaceAll(NAMESPACE_MARK, expression(`{{ .Release.Namespace${write} }}`))
 }

@@ -15,10 +15,6 @@ interface Container {
   readonly image: string
 }
 
-interface Constraint {
-  readonly topologyKey: string
-}
-
 /** Settings that have the value of a variable of `place.env`. */
 const OF_PLACE: Readonly<Record<string, string>> = { SVC_AUTHORITY: 'HOST', SVC_TRUSTED_PROXIES: 'TRUSTED_PROXIES' }
 
@@ -36,13 +32,13 @@ export function holesOf(manifest: Manifest): Hole[] {
       write: 'quote',
     }),
   )
-  if (kind === 'Deployment') holes.push(...holesOfPod(manifest, ['services', metadata.name]))
+  if (kind === 'Deployment') holes.push(holeOfResources(manifest, ['services', metadata.name]))
   if (kind === 'StatefulSet' && metadata.name === 'nats') {
     const storage = ['spec', 'volumeClaimTemplates', 0, 'spec', 'resources', 'requests', 'storage']
     holes.push(
       { path: ['spec', 'replicas'], value: ['nats', 'replicas'], write: 'int' },
       { path: storage, value: ['nats', 'storage'], write: 'quote' },
-      ...holesOfPod(manifest, ['nats']),
+      holeOfResources(manifest, ['nats']),
     )
   }
   return holes
@@ -51,7 +47,11 @@ export function holesOf(manifest: Manifest): Hole[] {
 function holesOfSettings({ data }: Manifest): Hole[] {
   return Object.keys(data as Fields).map((name) => {
     const ofPlace = OF_PLACE[name]
-    return { path: ['data', name], value: ofPlace === undefined ? ['settings', name] : ['place', ofPlace], write: 'quote' }
+    return {
+      path: ['data', name],
+      value: ofPlace === undefined ? ['settings', name] : ['place', ofPlace],
+      write: 'quote',
+    }
   })
 }
 
@@ -63,19 +63,9 @@ function holesOfScaling(service: string, fields: readonly [string, string]): Hol
   }))
 }
 
-function holesOfPod(manifest: Manifest, value: readonly string[]): Hole[] {
-  const pod = podPath(manifest) ?? []
-  const spread = get(manifest, [...pod, 'topologySpreadConstraints']) as Constraint[]
-  return [
-    { path: [...pod, 'containers', 0, 'resources'], value: [...value, 'resources'], write: 'toJson' },
-    ...spread.map(
-      ({ topologyKey }, index): Hole => ({
-        path: [...pod, 'topologySpreadConstraints', index, 'whenUnsatisfiable'],
-        value: [...value, 'spread', topologyKey.split('/').at(-1) ?? ''],
-        write: 'quote',
-      }),
-    ),
-  ]
+function holeOfResources(manifest: Manifest, value: readonly string[]): Hole {
+  const path = [...(podPath(manifest) ?? []), 'containers', 0, 'resources']
+  return { path, value: [...value, 'resources'], write: 'toJson' }
 }
 
 /** Where the pod's spec is, if the manifest has pods. */
@@ -87,7 +77,8 @@ export function podPath({ kind }: Manifest): Path | undefined {
 /** The values with which the chart renders these manifests. */
 export function valuesOf(manifests: Iterable<Manifest>): Fields {
   const values: Fields = {}
-  for (const manifest of manifests) for (const { path, value } of holesOf(manifest)) set(values, value, get(manifest, path))
+  for (const manifest of manifests)
+    for (const { path, value } of holesOf(manifest)) set(values, value, get(manifest, path))
   return values
 }
 

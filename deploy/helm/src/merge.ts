@@ -23,7 +23,10 @@ export function mergeEntries(variants: Variants<Fields>): Entry[] {
     if (kinds.size > 2) throw new Error(`more than one component decides ${key}`)
     return [...kinds.values()].map((group) => ({
       key,
-      when: conditionOf(group.map(([name]) => name), [...variants.keys()]),
+      when: conditionOf(
+        group.map(([name]) => name),
+        [...variants.keys()],
+      ),
       value: merge(new Map(group.map(([name, fields]) => [name, fields[key]]))),
     }))
   })
@@ -49,13 +52,10 @@ function conditionOf(having: readonly string[], all: readonly string[]): string 
 }
 
 function merge(variants: Variants<unknown>): unknown {
-  const values = [...variants.values()]
-  const [first] = values
+  const [first] = variants.values()
   if (Array.isArray(first)) {
     const items = new Map([...variants].map(([name, list]) => [name, itemsByKey(list as unknown[])]))
-    return mergeEntries(items).flatMap(({ when, value }) =>
-      when === undefined ? [value] : [control(`{{- if ${when} }}`), value, control('{{- end }}')],
-    )
+    return withConditions(mergeEntries(items)).flatMap(({ before, value, after }) => [...before, value, ...after])
   }
   return isFields(first) ? mapOf(mergeEntries(variants as Variants<Fields>)) : first
 }
@@ -63,13 +63,28 @@ function merge(variants: Variants<unknown>): unknown {
 /** Unconditional entries come first: the first line of a list's item cannot be a condition. */
 function mapOf(entries: readonly Entry[]): Fields {
   const merged: Fields = {}
-  for (const [when, group] of Map.groupBy(entries, (entry) => entry.when).entries().toArray().toSorted(([one], [other]) => Number(one !== undefined) - Number(other !== undefined))) {
-    const id = Object.keys(merged).length
-    if (when !== undefined) merged[control(`{{- if ${when} }}`, id)] = null
-    for (const { key, value } of group) merged[key in merged ? expression(key) : key] = value
-    if (when !== undefined) merged[control('{{- end }}', id)] = null
+  const sorted = entries.toSorted((one, other) => Number(one.when !== undefined) - Number(other.when !== undefined))
+  const add = (lines: readonly string[]): void => {
+    for (const line of lines) merged[`${line}-${Object.keys(merged).length}`] = null
+  }
+  for (const { before, key, value, after } of withConditions(sorted)) {
+    add(before)
+    merged[key in merged ? expression(key) : key] = value
+    add(after)
   }
   return merged
+}
+
+/** With the lines of the template before and after each run of entries that have one condition. */
+function withConditions(entries: readonly Entry[]): (Entry & { before: string[]; after: string[] })[] {
+  return entries.map((entry, index) => {
+    const isInside = (neighbour?: Entry): boolean => entry.when === undefined || neighbour?.when === entry.when
+    return {
+      ...entry,
+      before: isInside(entries[index - 1]) ? [] : [control(`{{- if ${entry.when} }}`)],
+      after: isInside(entries[index + 1]) ? [] : [control('{{- end }}')],
+    }
+  })
 }
 
 /** Items with a name are the same if the name is. A number tells equal keys apart. */

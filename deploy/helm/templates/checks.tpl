@@ -15,8 +15,12 @@
 {{- $problems = append $problems (printf "components: exactly one of %s must be true." (join " and " .)) }}
 {{- end }}
 {{- end }}
-{{- if and (index $components "gateway-api") $components.ingress }}
-{{- $problems = append $problems "components: gateway-api and ingress cannot both be true." }}
+{{- $edges := list }}
+{{- range list "gateway-api" "ingress" "openshift" }}
+{{- if index $components . }}{{ $edges = append $edges . }}{{ end }}
+{{- end }}
+{{- if gt (len $edges) 1 }}
+{{- $problems = append $problems (printf "components: only one of %s can be true." (join " and " $edges)) }}
 {{- end }}
 {{- if and (index $components "nats-tls") (not (and $components.nats (index $components "nats-client-tls"))) }}
 {{- $problems = append $problems "components: nats-tls needs nats and nats-client-tls." }}
