@@ -1,0 +1,98 @@
+/** Runs in a network without IPv4 (ipv6-only.test.ts). Prints what works. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { findNatsServer } from '@svc/local/engines/binaries.ts'
+import { natsEnvironment } from '@svc/local/engines/nats.ts'
+import { deriveSecrets } from '@svc/local/engines/secrets.ts'
+import { AgentClient, generateKey } from '@svc/sdk'
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const PORT = 8080
+const URL_OF_GATEWAY = `http://[::1]:${PORT}`
+const folder = mkdtempSync(join(tmpdir(), 'svc-ipv6-'))
+
+try {
+  const refused = createServer().listen(0, '127.0.0.1')
+  console.log(await once(refused, 'listening').then(() => 'has 127.0.0.1', () => 'no 127.0.0.1'))
+  await runStack()
+  await runNats()
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+
+async function runStack(): Promise<void> {
+  const { SVC_DATABASE_URL: _database, SVC_NATS_URL: _nats, ...inherited } = process.env
+  const settings = { SVC_DATA_DIR: join(folder, 'data'), SVC_HTTP_HOST: '::', SVC_METRICS_PORT: '9100', SVC_POW_DIFFICULTY: '4' }
+  const stack = spawn(process.execPath, ['deploy/local/src/main.ts'], {
+    cwd: ROOT,
+    env: { ...inherited, ...settings },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const ended = once(stack, 'exit')
+  try {
+    let output = ''
+    stack.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
+    while (!output.includes('The system is up')) {
+      if (stack.exitCode !== null) throw new Error(output)
+      await sleep(50)
+    }
+    await exchange()
+  } finally {
+    stack.kill('SIGTERM')
+    await ended
+  }
+}
+
+async function exchange(): Promise<void> {
+  const [alice, bob] = [generateKey(), generateKey()].map((key) => new AgentClient({ url: URL_OF_GATEWAY, key }))
+  if (alice === undefined || bob === undefined) return
+  await alice.register('alice')
+  await bob.register('bob')
+  const events = bob.stream()
+  const first = events.next()
+  await alice.send({ to: 'bob', body: 'hello' })
+  const { value } = await first
+  console.log('stream:', JSON.stringify(value).includes('hello') ? 'hello' : JSON.stringify(value))
+  await events.return(undefined as never)
+  for await (const { body } of bob.inbox({ lane: 'requests' })) console.log('inbox:', body)
+  const targets = JSON.parse(readFileSync(join(folder, 'data/metrics-targets.json'), 'utf8')) as { targets: string[] }[]
+  const answers = await Promise.all(targets.map(({ targets: [target] }) => fetch(`http://${target}/ready`)))
+  console.log(`metrics of ${answers.filter(({ status }) => status === 200).length} processes`)
+  const health = await fetch(`${URL_OF_GATEWAY}/v2/health`)
+  console.log('client', health.headers.get('x-svc-client-address'))
+}
+
+/** deploy/nats listens on `0.0.0.0`, which means every address of both families to Go. */
+async function runNats(): Promise<void> {
+  const config = join(ROOT, 'deploy/nats/single.conf')
+  const server = spawn(await findNatsServer(), ['-c', config, '-sd', join(folder, 'nats')], {
+    env: { PATH: process.env.PATH, ...natsEnvironment(deriveSecrets('test').natsPasswords) },
+    stdio: ['ignore', 'ignore', 'ignore'],
+  })
+  const ended = once(server, 'exit')
+  try {
+    while (server.exitCode === null && !(await greetsAt(4222))) await sleep(50)
+    if (server.exitCode === null && (await fetch('http://[::1]:8222/healthz')).ok)
+      console.log('NATS of a deployment answers at ::1')
+  } finally {
+    server.kill('SIGTERM')
+    await ended
+  }
+}
+
+async function greetsAt(port: number): Promise<boolean> {
+  const socket = connect({ port, host: '::1' })
+  try {
+    return String(await once(socket, 'data')).startsWith('INFO ')
+  } catch {
+    return false
+  } finally {
+    socket.destroy()
+  }
+}
