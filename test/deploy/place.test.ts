@@ -13,7 +13,6 @@ import {
   renderCopy,
   renderWith,
   servicesOf,
-  workloadsOf,
 } from './kubernetes/render.ts'
 import { RULES, type Rule } from './kubernetes/rules.ts'
 import { findSchemaProblems } from './kubernetes/schema.ts'
@@ -72,7 +71,9 @@ test('place.env, the namespace and the release are all that another cluster chan
   })
   const text = JSON.stringify(manifests)
   for (const value of Object.values(PLACE)) expect(text).toContain(value)
-  expect(text).not.toMatch(/agents\.example\.org|10\.20\.|10\.30\.|2001:db8::\/128|"namespace":"svc"|-2-0-0|prometheus-operated/)
+  expect(text).not.toMatch(
+    /agents\.example\.org|10\.20\.|10\.30\.|2001:db8::\/128|"namespace":"svc"|-2-0-0|prometheus-operated/,
+  )
   expect(specOf(manifests, 'HTTPRoute', 'gateway')).toMatchObject({
     hostnames: ['agents.test'],
     parentRefs: [{ name: 'shared', namespace: 'edges', sectionName: 'tls' }],

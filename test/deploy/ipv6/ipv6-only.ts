@@ -19,7 +19,12 @@ const folder = mkdtempSync(join(tmpdir(), 'svc-ipv6-'))
 
 try {
   const refused = createServer().listen(0, '127.0.0.1')
-  console.log(await once(refused, 'listening').then(() => 'has 127.0.0.1', () => 'no 127.0.0.1'))
+  console.log(
+    await once(refused, 'listening').then(
+      () => 'has 127.0.0.1',
+      () => 'no 127.0.0.1',
+    ),
+  )
   await runStack()
   await runNats()
 } finally {
@@ -28,7 +33,12 @@ try {
 
 async function runStack(): Promise<void> {
   const { SVC_DATABASE_URL: _database, SVC_NATS_URL: _nats, ...inherited } = process.env
-  const settings = { SVC_DATA_DIR: join(folder, 'data'), SVC_HTTP_HOST: '::', SVC_METRICS_PORT: '9100', SVC_POW_DIFFICULTY: '4' }
+  const settings = {
+    SVC_DATA_DIR: join(folder, 'data'),
+    SVC_HTTP_HOST: '::',
+    SVC_METRICS_PORT: '9100',
+    SVC_POW_DIFFICULTY: '4',
+  }
   const stack = spawn(process.execPath, ['deploy/local/src/main.ts'], {
     cwd: ROOT,
     env: { ...inherited, ...settings },
@@ -60,7 +70,8 @@ async function exchange(): Promise<void> {
   const { value } = await first
   console.log('stream:', JSON.stringify(value).includes('hello') ? 'hello' : JSON.stringify(value))
   await events.return(undefined as never)
-  for await (const { body } of bob.inbox({ lane: 'requests' })) console.log('inbox:', body)
+  for await (const { envelope } of bob.inbox({ lane: 'requests' }))
+    console.log('inbox:', 'body' in envelope ? envelope.body : envelope)
   const targets = JSON.parse(readFileSync(join(folder, 'data/metrics-targets.json'), 'utf8')) as { targets: string[] }[]
   const answers = await Promise.all(targets.map(({ targets: [target] }) => fetch(`http://${target}/ready`)))
   console.log(`metrics of ${answers.filter(({ status }) => status === 200).length} processes`)

@@ -42,7 +42,9 @@ test('a process under overload stays within its request, and twice that within i
 })
 
 test('the gateway’s limit holds what attacks take, and the buffers of 250 unread connections', () => {
-  const pod = JSON.stringify(manifests.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'gateway'))
+  const pod = JSON.stringify(
+    manifests.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'gateway'),
+  )
   const [, bytes] = /"net\.ipv4\.tcp_wmem","value":"\d+ \d+ (\d+)"/.exec(pod) ?? []
   const buffers = (UNREAD_CONNECTIONS * (Number(bytes) + SEGMENT_BYTES)) / MIB
   expect(attacked).toBeGreaterThan(300)

@@ -254,7 +254,9 @@ export const RULES = {
 
   'every Service has addresses of both families where the cluster has both': ({ manifests }) =>
     manifests
-      .filter(({ kind, spec }) => kind === 'Service' && !/"ipFamilyPolicy":"PreferDualStack"/.test(JSON.stringify(spec)))
+      .filter(
+        ({ kind, spec }) => kind === 'Service' && !/"ipFamilyPolicy":"PreferDualStack"/.test(JSON.stringify(spec)),
+      )
       .map(({ metadata }) => `Service ${metadata.name} has one family`),
 
   'every connection that a pod needs is allowed by a policy': ({ manifests }) => {

@@ -51,7 +51,8 @@ export async function startNats(options: NatsOptions): Promise<NatsServer> {
     const port = options.port ?? (await findFreePort())
     const { child, lines } = await tryStart(program, port, options)
     if (child !== undefined) {
-      const urlFor = (login: NatsLogin): string => `nats://${login}:${options.passwords[login]}@${urlHost(LOOPBACK)}:${port}`
+      const urlFor = (login: NatsLogin): string =>
+        `nats://${login}:${options.passwords[login]}@${urlHost(LOOPBACK)}:${port}`
       return { port, pid: child.pid, ended: child.ended, urlFor, kill: child.kill, stop: child.stop }
     }
     if (attempt === START_ATTEMPTS || !lines.some((line) => line.includes('address already in use'))) {

@@ -32,7 +32,10 @@ export function metricsTargets({
  */
 export function writeMetricsTargets(dataDir: string, targets: readonly MetricsTarget[]): () => void {
   const path = join(dataDir, FILE)
-  const groups = targets.map(({ process, port }) => ({ targets: [`${urlHost(LOOPBACK)}:${port}`], labels: { process } }))
+  const groups = targets.map(({ process, port }) => ({
+    targets: [`${urlHost(LOOPBACK)}:${port}`],
+    labels: { process },
+  }))
   if (groups.length > 0) writeFileSync(path, `${JSON.stringify(groups, undefined, 2)}\n`)
   return () => rmSync(path, { force: true })
 }
