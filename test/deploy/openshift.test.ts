@@ -27,12 +27,12 @@ test('no Deployment, StatefulSet, Job or CronJob has a fixed user or group', () 
 })
 
 test.each([
-  [RULES, 'pods follow the restricted pod security standard, on a read-only root'],
-  [RULES, 'every container has requests and limits'],
-  [RULES, 'every connection that a pod needs is allowed by a policy'],
-  [RULES, 'outside of a trial, the gateways do not start until the operator names their trusted proxies'],
-  [PLACE_RULES, 'outside of a trial, one edge serves the public host and changes nothing that clients signed'],
-] as [Record<string, Rule>, string][])('%#: %s', (rules, name) => {
+  ['pods follow the restricted pod security standard, on a read-only root', RULES],
+  ['every container has requests and limits', RULES],
+  ['every connection that a pod needs is allowed by a policy', RULES],
+  ['outside of a trial, the gateways do not start until the operator names their trusted proxies', RULES],
+  ['outside of a trial, one edge serves the public host and changes nothing that clients signed', PLACE_RULES],
+] as [string, Record<string, Rule>][])('%s', (name, rules) => {
   expect(rules[name]?.({ manifests, overlay: 'production', facts })).toEqual([])
 })
 
