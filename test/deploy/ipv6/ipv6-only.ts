@@ -1,19 +1,21 @@
 /** Runs in a network without IPv4 (ipv6-only.test.ts). Prints what works. */
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { findNatsServer } from '@svc/local/engines/binaries.ts'
 import { natsEnvironment } from '@svc/local/engines/nats.ts'
 import { deriveSecrets } from '@svc/local/engines/secrets.ts'
 import { AgentClient, generateKey } from '@svc/sdk'
+import { eventually } from '../../support/eventually.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const PORT = 8080
+/** The first start of a clone builds. */
+const START_LIMIT_MS = 120_000
 const URL_OF_GATEWAY = `http://[::1]:${PORT}`
 const folder = mkdtempSync(join(tmpdir(), 'svc-ipv6-'))
 
@@ -48,10 +50,10 @@ async function runStack(): Promise<void> {
   try {
     let output = ''
     stack.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
-    while (!output.includes('The system is up')) {
-      if (stack.exitCode !== null) throw new Error(output)
-      await sleep(50)
-    }
+    await eventually(() => output.includes('The system is up') || stack.exitCode !== null, {
+      timeoutMs: START_LIMIT_MS,
+    })
+    if (stack.exitCode !== null) throw new Error(output)
     await exchange()
   } finally {
     stack.kill('SIGTERM')
@@ -79,18 +81,24 @@ async function exchange(): Promise<void> {
   console.log('client', health.headers.get('x-svc-client-address'))
 }
 
-/** deploy/nats listens on `0.0.0.0`, which means every address of both families to Go. */
+/**
+ * deploy/nats listens on `0.0.0.0`. For Go this is every address of both families, if the machine has 127.0.0.1. A pod without IPv4 has it
+ * too.
+ */
 async function runNats(): Promise<void> {
-  const config = join(ROOT, 'deploy/nats/single.conf')
-  const server = spawn(await findNatsServer(), ['-c', config, '-sd', join(folder, 'nats')], {
+  execFileSync('ip', ['address', 'add', '127.0.0.1/8', 'dev', 'lo'])
+  cpSync(join(ROOT, 'deploy/nats'), folder, { recursive: true })
+  const config = join(folder, 'single.conf')
+  writeFileSync(config, readFileSync(config, 'utf8').replace('"/data"', JSON.stringify(join(folder, 'nats'))))
+  const server = spawn(await findNatsServer(), ['-c', config], {
     env: { PATH: process.env.PATH, ...natsEnvironment(deriveSecrets('test').natsPasswords) },
     stdio: ['ignore', 'ignore', 'ignore'],
   })
   const ended = once(server, 'exit')
   try {
-    while (server.exitCode === null && !(await greetsAt(4222))) await sleep(50)
-    if (server.exitCode === null && (await fetch('http://[::1]:8222/healthz')).ok)
-      console.log('NATS of a deployment answers at ::1')
+    await eventually(() => greetsAt(4222))
+    await eventually(() => fetch('http://[::1]:8222/healthz').then(({ ok }) => ok))
+    console.log('NATS of a deployment answers at ::1')
   } finally {
     server.kill('SIGTERM')
     await ended
