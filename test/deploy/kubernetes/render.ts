@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -50,6 +50,29 @@ export function renderWith(components: readonly string[], more = ''): Manifest[]
       `resources: [${path('base')}]\ncomponents: [${components.map((name) => path(`components/${name}`)).join(', ')}]\n${more}`,
     )
     return render(folder)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+type Edit = (file: string, from: RegExp, to: string) => void
+
+/**
+ * Renders a copy of an overlay, which `change` may edit as an operator would.
+ * @param change gets the copy's folder, and a function that edits a file in it and throws if there is nothing to replace.
+ */
+export function renderCopy(overlay: Overlay, change: (folder: string, edit: Edit) => void): Manifest[] {
+  const folder = mkdtempSync(join(tmpdir(), 'kubernetes-'))
+  try {
+    for (const part of ['kubernetes', 'nats', 'observability'])
+      cpSync(join(KUBERNETES, '..', part), join(folder, part), { recursive: true })
+    const own = join(folder, 'kubernetes/overlays', overlay)
+    change(own, (file, from, to) => {
+      const text = readFileSync(join(own, file), 'utf8')
+      if (text.replaceAll(from, to) === text) throw new Error(`${file} has no ${from}`)
+      writeFileSync(join(own, file), text.replaceAll(from, to))
+    })
+    return render(own)
   } finally {
     rmSync(folder, { recursive: true })
   }
