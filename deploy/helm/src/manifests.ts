@@ -34,13 +34,13 @@ const NEEDS: Readonly<Record<string, string>> = { 'nats-tls': 'nats' }
 const HASH = /-[2456789bcdfghkmt]{10}$/
 
 /** Marks a variable of `place.env` in a rendered manifest. Kustomize takes only a number for a port. */
-export const PLACE_MARK = /PLACE-([A-Z_]+)-MARK/g
+export const PLACE_MARK = /PLACE-([A-Z_0-9]+)-MARK/g
 const FIRST_PORT_MARK = 900_000_000
 export const NAMESPACE_MARK = 'namespace-mark'
 /** The lines of production's place.env, with their comments. */
 export const PLACE_LINES = readFileSync(join(PRODUCTION, 'place/place.env'), 'utf8').trim().split('\n')
 export const PLACE: Readonly<Record<string, string>> = Object.fromEntries(
-  PLACE_LINES.flatMap((line) => [...line.matchAll(/^([A-Z_]+)=(.*)$/g)].map(([, name, value]) => [name, value])),
+  PLACE_LINES.flatMap((line) => [...line.matchAll(/^([A-Z_0-9]+)=(.*)$/g)].map(([, name, value]) => [name, value])),
 )
 /** First those that only add objects, last those that only change the objects of others. */
 export const COMPONENTS = [

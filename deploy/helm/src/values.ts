@@ -86,7 +86,7 @@ export function valuesText(values: Fields): string {
 /** With the comments of `place.env`. */
 function placeText(place: Fields): string {
   const lines = PLACE_LINES.map((line) => {
-    const [name] = /^[A-Z_]+(?==)/.exec(line) ?? []
+    const [name] = /^[A-Z_0-9]+(?==)/.exec(line) ?? []
     return name === undefined ? line : `${name}: ${JSON.stringify(place[name])}`
   })
   return `place:\n${lines.join('\n')}`.replaceAll(/\n(?=.)/g, '\n  ')
