@@ -1,9 +1,9 @@
 /** The places in manifests that the chart's values decide. */
 import type { Fields, Manifest } from './manifests.ts'
 
-export type Path = readonly (string | number)[]
+type Path = readonly (string | number)[]
 
-export interface Hole {
+interface Hole {
   readonly path: Path
   /** The path in `.Values`. */
   readonly value: readonly string[]

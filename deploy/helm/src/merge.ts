@@ -8,7 +8,7 @@ import { control, expression, valueExpression } from './template.ts'
 /** By the component that is left out. Under `''`, none is. */
 export type Variants<T> = ReadonlyMap<string, T>
 
-export interface Entry {
+interface Entry {
   readonly key: string
   /** A condition of Helm's template. Without one, the entry is always there. */
   readonly when: string | undefined

@@ -20,7 +20,7 @@ const COMMENTS: Readonly<Record<string, string>> = {
   images: '# The services run images.svc, which you build. Name images by digest (registry.example.org/svc@sha256:…).',
   imagePullSecrets: '# The form is that of Kubernetes, e.g. [{ name: registry }].',
   components:
-    '# Exactly one of nats and external-nats, and exactly one of postgres and external-postgres. `spread` requires that gateways\n# and NATS servers are spread over zones.',
+    '# Exactly one of nats and external-nats, and exactly one of postgres and external-postgres. `spread` has the\n# patches of overlays/production, which require that pods are spread. docs/operating/deploy.md has the list.',
   settings: '# docs/operating/configure.md says what each setting does. All are texts: put numbers between quotes.',
   nats: '# Of the component nats. `users` replaces users.conf: an upgrade may need the users of the last release for a while\n# (docs/operating/upgrade.md). `storage` cannot be changed after the installation.',
 }

@@ -25,7 +25,7 @@ const NEEDED = ['images.svc=svc:1', 'place.HOST=agents.test', 'place.TRUSTED_PRO
 
 beforeAll(() => {
   if (NO_PROGRAMS === undefined) writeChart(chart)
-})
+}, 900_000) // Twenty runs of kustomize, each of them a second or two on an idle machine.
 afterAll(() => rmSync(folder, { recursive: true }))
 
 /** `helm template`, with files of values and single values. @throws Error with Helm's message. */
