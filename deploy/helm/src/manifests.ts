@@ -24,7 +24,7 @@ export interface Manifest extends Fields {
 
 const KUBERNETES = fileURLToPath(new URL('../../kubernetes', import.meta.url))
 const PRODUCTION = join(KUBERNETES, 'overlays/production')
-/** `argo-cd` makes hooks of Argo CD. The values take the part of `place`. */
+/** Components that the chart leaves out. `argo-cd` adds hooks of Argo CD. The chart's values replace `place`. */
 const LEFT_OUT = ['argo-cd', 'place']
 /** The patches of overlays/production are a component too. */
 const SPREAD = 'spread'
@@ -63,7 +63,7 @@ export function componentsOf(overlay: string): string[] {
   return patchesOf(overlay).some(({ path }) => path !== undefined && shared.includes(path)) ? [...names, SPREAD] : names
 }
 
-/** Without the one that removes the ConfigMap `place`. */
+/** The patches of an overlay, except the one that removes the ConfigMap `place`. */
 function patchesOf(overlay: string): { path?: string }[] {
   const { patches } = readKustomization(`overlays/${overlay}`) as { patches: { path?: string; target?: object }[] }
   return patches.filter(({ target }) => target !== undefined)

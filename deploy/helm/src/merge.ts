@@ -1,11 +1,11 @@
 /**
- * Merges renders that each lack one component into one tree. What only some of them have is under the condition that the
- * component is on, or off.
+ * Merges renders into one tree: one render has every component, and each other one leaves one out. An entry that only some renders
+ * have gets a condition on the components that decide it.
  */
 import type { Fields } from './manifests.ts'
 import { control, expression, valueExpression } from './template.ts'
 
-/** By the component that is left out. Under `''`, none is. */
+/** Renders, by the component that each leaves out. The key `''` is for the render with every component. */
 export type Variants<T> = ReadonlyMap<string, T>
 
 interface Entry {
@@ -32,7 +32,7 @@ export function mergeEntries(variants: Variants<Fields>): Entry[] {
   })
 }
 
-/** What can be merged has the same kind. */
+/** Two values can be merged if their kinds are equal: lists, maps, or equal scalars. */
 function kindOf(value: unknown): string {
   if (Array.isArray(value)) return 'list'
   return isFields(value) ? 'map' : JSON.stringify(value)
@@ -87,7 +87,7 @@ function withConditions(entries: readonly Entry[]): (Entry & { before: string[];
   })
 }
 
-/** Items with a name are the same if the name is. A number tells equal keys apart. */
+/** Items that have names match by name, and other items if they are equal. Items with the same key are numbered. */
 function itemsByKey(list: readonly unknown[]): Fields {
   const items: Fields = {}
   for (const item of list) {

@@ -20,8 +20,8 @@ export function expression(text: string): string {
 }
 
 /**
- * An item of a list, or the key of an entry with the value null, in place of which the text stands on a line of its own. In a
- * map, `-` and a number after it tell equal lines apart.
+ * A mark for a line of a template. Use it as an item of a list, or as a key with the value null: the template has the text there, on
+ * a line of its own. In a map, `-` and a number after it tell equal lines apart.
  */
 export function control(text: string): string {
   return `CONTROL-${indexOf(text)}`

@@ -44,7 +44,7 @@ export function switches(on: readonly string[]): Record<string, boolean> {
   return Object.fromEntries(COMPONENTS.toSorted().map((name) => [name, on.includes(name)]))
 }
 
-/** The values with which the chart deploys what an overlay does, without those that are the defaults or that the overlay leaves to its user. */
+/** The values that make the chart deploy the objects of an overlay. Leaves out defaults, and values that the user must set. */
 export function overlayValues(overlay: string, defaults: Fields): Fields {
   const { images, place, ...others } = valuesOf(renderOverlay(overlay).values()) as Record<string, Fields>
   const isSet = ([name, value]: [string, unknown]): boolean =>
@@ -96,7 +96,7 @@ const ADDRESS = '[0-9a-fA-F.:]+(/[0-9]{1,3})?'
 const HOST = '([a-z0-9.-]+|\\[[0-9a-f:]+\\])(:[0-9]{1,5})?'
 const NAME = '[a-z0-9]([a-z0-9.-]*[a-z0-9])?'
 
-/** What is narrower than the type of the default. The first pattern that fits the path decides. */
+/** Schemas of values that the type of the default does not describe well enough. The first pattern that matches the path decides. */
 const RULES: readonly (readonly [RegExp, Fields])[] = [
   [/^images\.svc$/, { type: 'string', pattern: '^$|^[^@ ]+(:[^/@ ]+|@sha256:[0-9a-f]{64})$' }],
   [/^images\./, { type: 'string', pattern: '^[^@ ]+(:[^/@ ]+|@sha256:[0-9a-f]{64})$' }],

@@ -1,6 +1,7 @@
 /**
- * `npx pnpm release` makes a release in `built/release`, and publishes it. It first names all that is missing, and stops if
- * anything is. `--check` does only that. `--dry-run` makes everything in spite of it, and prints the commands that publish.
+ * `npx pnpm release` makes a release in `built/release`, and publishes it. It first lists what is missing, and
+ * stops if the list is not empty. `--check` only prints the list. `--dry-run` makes the release even if something is missing, and prints
+ * the commands that publish it, without running them.
  */
 import { spawnSync } from 'node:child_process'
 import { relative } from 'node:path'

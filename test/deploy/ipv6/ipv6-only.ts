@@ -82,8 +82,8 @@ async function exchange(): Promise<void> {
 }
 
 /**
- * deploy/nats listens on `0.0.0.0`. For Go this is every address of both families, if the machine has 127.0.0.1. A pod without IPv4 has it
- * too.
+ * deploy/nats listens on `0.0.0.0`. Go listens on every address of both families for it, if the machine has 127.0.0.1. A pod without IPv4
+ * has 127.0.0.1 too.
  */
 async function runNats(): Promise<void> {
   execFileSync('ip', ['address', 'add', '127.0.0.1/8', 'dev', 'lo'])

@@ -1,6 +1,6 @@
 /**
- * `node unread-connections.ts <count>`: a server writes without end to clients that read at first, so that the kernel's buffers grow,
- * and then no more. Prints how many bytes the kernel holds for the server. Needs a network of its own (socket-buffers.test.ts).
+ * `node unread-connections.ts <count>`: a server writes without end to clients. They read at first, so that the kernel's buffers grow,
+ * and then stop reading. Prints how many bytes the kernel holds for the server. Needs a network of its own (socket-buffers.test.ts).
  */
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -12,10 +12,10 @@ interface Options {
   readonly thresholds?: readonly Threshold[]
 }
 
-/** PromQL by its legend. A single query can do without: its legend has the labels of its first `by`. */
+/** PromQL by its legend. The legend of a single query may be left out: it then has the labels of the first `by`. */
 type Queries = string | Readonly<Record<string, string>>
 
-/** The queries leave out what `scoped` adds. */
+/** The queries have no matchers for the dashboard's variables and for the service: `scoped` adds them. */
 export type Panel = readonly [title: string, unit: Unit, queries: Queries, options?: Options]
 
 interface Section {

@@ -10,7 +10,7 @@ export async function eraseMessages(tx: Tx, agentId: string, limit: number): Pro
 
 /**
  * Deletes the agent's contacts and pending requests, and its place among the contacts of others. Its log, its votes and its events
- * of posts stay as the tombstone's, because upvotes and the price of a post count them.
+ * of posts stay under the tombstone: upvotes count the votes, and the price of a post counts the logs with its event.
  */
 export async function eraseRest(
   tx: Tx,
