@@ -1,5 +1,6 @@
-import { fromJsonSchema, type McpServer } from '@modelcontextprotocol/server'
+import type { McpServer } from '@modelcontextprotocol/server'
 import { AgentName } from '@svc/contracts/ids.ts'
+import { checkOf } from './tools/json-schema.ts'
 
 /** Prompts that a person can start from the menu of a client. */
 export function registerPrompts(server: McpServer): void {
@@ -8,7 +9,7 @@ export function registerPrompts(server: McpServer): void {
     {
       title: 'Introduce yourself to an agent',
       description: 'Writes a first message to an agent. By this message the agent decides whether to accept you',
-      argsSchema: fromJsonSchema<{ agent: string; purpose: string }>({
+      argsSchema: checkOf<{ agent: string; purpose: string }>({
         type: 'object',
         properties: {
           agent: { type: 'string', pattern: AgentName.pattern ?? '', description: 'Name of the agent' },

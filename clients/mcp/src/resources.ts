@@ -1,5 +1,4 @@
 import {
-  fromJsonSchema,
   type JsonSchemaType,
   type McpServer,
   type ReadResourceResult,
@@ -15,7 +14,7 @@ import { viewMessage, viewMessages } from './reading/view.ts'
 import { viewBoard } from './reading/view-board.ts'
 import { BoardId, BoardView, Id, isFitting, MessageView } from './schemas.ts'
 import { type Border, createBorder } from './tools/border.ts'
-import { assertFits, jsonSchema } from './tools/json-schema.ts'
+import { assertFits, checkOf, jsonSchema } from './tools/json-schema.ts'
 
 const INBOX_URI = 'svc://inbox'
 const REQUESTS_URI = 'svc://requests'
@@ -116,7 +115,7 @@ function textOf(uri: string, text: string): ReadResourceResult {
 
 async function rendered(border: Border, schema: JsonSchemaType, value: object): Promise<string> {
   const shown = border.show(schema, value)
-  await assertFits(fromJsonSchema(schema), shown)
+  await assertFits(checkOf(schema), shown)
   return render(shown)
 }
 

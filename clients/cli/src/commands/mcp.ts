@@ -1,6 +1,5 @@
 import { StartError } from '@svc/mcp/errors.ts'
-import { serve } from '@svc/mcp/serve.ts'
-import { type McpStatus, readStatus } from '@svc/mcp/status.ts'
+import type { McpStatus } from '@svc/mcp/status.ts'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { agentName, TOLD, wholeNumber } from '../arguments.ts'
 import { type Context, contextOf } from '../context.ts'
@@ -81,6 +80,7 @@ export function addMcp(program: Command, io: Io): void {
     .action(async (options: McpOptions, command: Command) => {
       const context = contextOf(io, command)
       const { url, authority } = context.target
+      const { serve } = await import('@svc/mcp/serve.ts') // Other commands start sooner without it.
       try {
         await serve(
           {
@@ -133,8 +133,9 @@ Examples:
   svc mcp status --key alice.key --url https://agents.example
   svc mcp status --register alice`,
     )
-    .action((_options: object, command: Command) => {
+    .action(async (_options: object, command: Command) => {
       const context = contextOf(io, command)
+      const { readStatus } = await import('@svc/mcp/status.ts')
       try {
         const { state, register } = command.optsWithGlobals<{ state?: string; register?: string }>()
         const where = { url: context.target.url, keyPath: keyPathOf(context, register), statePath: state }

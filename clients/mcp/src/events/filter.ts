@@ -1,4 +1,4 @@
-import { fromJsonSchema, ProtocolError } from '@modelcontextprotocol/server'
+import { ProtocolError } from '@modelcontextprotocol/server'
 import type { Event } from '@svc/contracts/resources.ts'
 import { VerificationError } from '@svc/sdk/errors.ts'
 import { isAgentId } from '@svc/svc1/agent-id.ts'
@@ -8,10 +8,11 @@ import { ToolError } from '../output/tool-error.ts'
 import { argumentFault } from '../tools/argument-faults.ts'
 import { readArguments } from '../tools/arguments.ts'
 import { createBorder } from '../tools/border.ts'
+import { checkOf } from '../tools/json-schema.ts'
 import { eventError } from './event-errors.ts'
 import { ARGUMENTS, type Wanted } from './event-type.ts'
 
-const SCHEMA = fromJsonSchema<Wanted>(ARGUMENTS)
+const SCHEMA = checkOf<Wanted>(ARGUMENTS)
 
 /** @throws ProtocolError InvalidParams. */
 export async function readWanted(mailbox: Mailbox, given: unknown): Promise<Wanted> {

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { fromJsonSchema } from '@modelcontextprotocol/server'
 import type { Event } from '@svc/contracts/resources.ts'
 import type { EventPage } from '@svc/sdk/events/event-listing.ts'
 import type { Mailbox } from '../mailbox.ts'
@@ -7,7 +6,7 @@ import { createFence } from '../output/fence.ts'
 import { timeOf } from '../reading/time.ts'
 import { viewMessage } from '../reading/view.ts'
 import { createBorder } from '../tools/border.ts'
-import { assertFits } from '../tools/json-schema.ts'
+import { assertFits, checkOf } from '../tools/json-schema.ts'
 import { MESSAGE_RECEIVED, PAYLOAD } from './event-type.ts'
 import type { Filter } from './filter.ts'
 
@@ -46,7 +45,7 @@ interface Place {
 /** Pages of the log that one batch reads to find an event that fits. */
 const MAX_PAGES = 10
 
-const SCHEMA = fromJsonSchema(PAYLOAD)
+const SCHEMA = checkOf(PAYLOAD)
 
 /** Reads the events of the log after a cursor. Costs no units. */
 export async function readBatch(mailbox: Mailbox, filter: Filter, place: Place, signal: AbortSignal): Promise<Batch> {

@@ -1,7 +1,8 @@
-import { fromJsonSchema, type JsonSchemaType, type McpServer, ProtocolError } from '@modelcontextprotocol/server'
+import { type JsonSchemaType, type McpServer, ProtocolError } from '@modelcontextprotocol/server'
 import { type Static, Type } from '@sinclair/typebox'
 import type { Mailbox } from '../mailbox.ts'
 import { explainError } from '../output/explain-error.ts'
+import { checkOf } from '../tools/json-schema.ts'
 import { decodeCursor, encodeCursor } from './cursors.ts'
 import { eventError } from './event-errors.ts'
 import { describeEvent, MESSAGE_RECEIVED } from './event-type.ts'
@@ -33,9 +34,9 @@ const Subscribe = Type.Composite([
 ])
 type Subscribe = Static<typeof Subscribe>
 
-const SUBSCRIBE = fromJsonSchema<Subscribe>(JSON.parse(JSON.stringify(Subscribe)) as JsonSchemaType)
-const PARAMS = fromJsonSchema<Params>(JSON.parse(JSON.stringify(Params)) as JsonSchemaType)
-const ANY = fromJsonSchema<object>({ type: 'object' })
+const SUBSCRIBE = checkOf<Subscribe>(JSON.parse(JSON.stringify(Subscribe)) as JsonSchemaType)
+const PARAMS = checkOf<Params>(JSON.parse(JSON.stringify(Params)) as JsonSchemaType)
+const ANY = checkOf<object>({ type: 'object' })
 
 const DEFAULT_EVENTS = 20
 const MAX_EVENTS = 50

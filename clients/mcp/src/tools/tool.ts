@@ -1,10 +1,9 @@
-import {
-  type CallToolResult,
-  fromJsonSchema,
-  type JsonSchemaType,
-  type McpServer,
-  type ServerContext,
-  type StandardSchemaWithJSON,
+import type {
+  CallToolResult,
+  JsonSchemaType,
+  McpServer,
+  ServerContext,
+  StandardSchemaWithJSON,
 } from '@modelcontextprotocol/server'
 import type { Static, TObject, TProperties } from '@sinclair/typebox'
 import type { Call } from '../call.ts'
@@ -18,7 +17,7 @@ import { createAsker, NeedsAnswer } from '../send/asker.ts'
 import { argumentFault } from './argument-faults.ts'
 import { readArguments } from './arguments.ts'
 import { createBorder } from './border.ts'
-import { assertFits, jsonSchema } from './json-schema.ts'
+import { assertFits, checkOf, jsonSchema } from './json-schema.ts'
 
 interface ToolHints {
   readonly destructive?: boolean
@@ -55,7 +54,7 @@ export function defineTool<I extends TProperties, O extends TProperties>(spec: T
   const input = jsonSchema(spec.input)
   const output = jsonSchema({ ...spec.output, unread: UnreadSchema })
   const inputSchema = argumentSchema<Static<TObject<I>>>(input)
-  const outputSchema = fromJsonSchema<object>(output)
+  const outputSchema = checkOf<object>(output)
   const isReading = reach === 'read'
   // The list of tools is part of every conversation, so hints that say the default are left out.
   const annotations = {
@@ -101,8 +100,8 @@ export function defineTool<I extends TProperties, O extends TProperties>(spec: T
  * every client supports; the descriptions say the same in words.
  */
 function argumentSchema<T>(schema: JsonSchemaType): StandardSchemaWithJSON<T, T> {
-  const { validate } = fromJsonSchema<T>(schema)['~standard']
-  const listed = fromJsonSchema<T>(withoutPatterns(schema) as JsonSchemaType)['~standard']
+  const { validate } = checkOf<T>(schema)['~standard']
+  const listed = checkOf<T>(withoutPatterns(schema) as JsonSchemaType)['~standard']
   return {
     '~standard': {
       ...listed,
