@@ -6,7 +6,7 @@ import { buildPackages, buildPrograms } from './programs.ts'
 import { ROOT } from './sources.ts'
 
 /**
- * Builds what is started, tested and shipped into an empty or missing folder: one module for each program, the SQL of each service, the
+ * Builds what is started, tested and shipped into an empty or missing folder: the modules of each program, the SQL of each service, the
  * console, the few packages that cannot be bundled, and the list of all packages. The same sources give the same bytes.
  * @param platform of the native binding, such as `linux-arm64`.
  */

@@ -1,4 +1,4 @@
-/** Bundles every program into one module. */
+/** Bundles every program into one module, and `svc` into a few. */
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, posix, relative } from 'node:path'
@@ -67,7 +67,13 @@ function placeOf(path: string): string {
 export async function buildPrograms(folder: string): Promise<Metafile['outputs']> {
   for (const name of Object.keys(PROGRAMS))
     writeFileSync(join(folder, `${name}.js`), `import './programs/starter.js'\nawait import('./programs/${name}.js')\n`)
-  return bundle({ ...PROGRAMS, ...PARTS, ...STARTER }, folder)
+  const { svc, ...services } = PROGRAMS
+  const [one, other] = await Promise.all([
+    bundle({ ...services, ...PARTS, ...STARTER }, folder),
+    // A command of svc loads only what it needs. A service needs everything at its start, and one module loads faster.
+    bundle({ svc: svc ?? '' }, folder, { splitting: true }),
+  ])
+  return { ...one, ...other }
 }
 
 /**
