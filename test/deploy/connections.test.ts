@@ -1,9 +1,8 @@
 /** docs/operating/scale.md's budget of connections, computed from the manifests of production. */
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { connectionRows, connectionsAtMost, KEPT_CONNECTIONS } from './connections.ts'
-import { KUBERNETES, render } from './kubernetes/render.ts'
+import { renderOverlay } from './kubernetes/render.ts'
 
 const PAGE = readFileSync(new URL('../../docs/operating/scale.md', import.meta.url), 'utf8')
 
@@ -19,7 +18,7 @@ function tableOf(page: string): string[][] {
 }
 
 test('docs/operating/scale.md has the connections of every service, at rest, at its maximum and during an update', () => {
-  const manifests = render(join(KUBERNETES, 'overlays/production'))
+  const manifests = renderOverlay('production')
   const rows = connectionRows(manifests).map(({ who, pool, processes, connections }) => [
     who,
     String(pool),

@@ -5,7 +5,15 @@ import { expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { readFacts } from './facts.ts'
 import { find, specOf } from './kubernetes/manifest-parts.ts'
-import { KUBERNETES, type Manifest, nameOf, render, renderWith, workloadsOf } from './kubernetes/render.ts'
+import {
+  KUBERNETES,
+  type Manifest,
+  nameOf,
+  render,
+  renderOverlay,
+  renderWith,
+  workloadsOf,
+} from './kubernetes/render.ts'
 import { findSchemaProblems } from './kubernetes/schema.ts'
 
 const EXAMPLES = join(KUBERNETES, 'examples')
@@ -24,7 +32,7 @@ test('all are valid for Kubernetes, Argo CD, Flux, cert-manager and External Sec
 
 test('Flux applies every object of the overlay once: first jobs and their dependencies, then the rest', () => {
   const [migrations, services] = [render(join(EXAMPLES, 'flux/migrations')), render(join(EXAMPLES, 'flux/services'))]
-  const all = render(join(KUBERNETES, 'overlays/production')).map(idOf)
+  const all = renderOverlay('production').map(idOf)
   expect([...migrations, ...services].map(idOf).toSorted()).toEqual(all.toSorted())
   const here = new Set(migrations.map(idOf))
   for (const { manifest, template } of workloadsOf(migrations)) {

@@ -15,7 +15,15 @@ export interface Facts {
   readonly secretKeys: ReadonlySet<string>
 }
 
+let facts: Facts | undefined
+
+/** Runs the code once for all files of a worker. */
 export function readFacts(): Facts {
+  facts ??= findFacts()
+  return facts
+}
+
+function findFacts(): Facts {
   const variables = JSON.parse(run(['test/deploy/variables.ts'])) as Record<string, ReadVariables>
   return { variables: new Map(Object.entries(variables)), secretKeys: new Set(makeSecretKeys()) }
 }

@@ -3,35 +3,23 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Facts, ROOT, readFacts } from './facts.ts'
 import { specOf } from './kubernetes/manifest-parts.ts'
-import {
-  environmentOf,
-  KUBERNETES,
-  type Manifest,
-  OVERLAYS,
-  type Overlay,
-  render,
-  renderCopy,
-  renderWith,
-  servicesOf,
-} from './kubernetes/render.ts'
+import { environmentOf, OVERLAYS, renderCopy, renderOverlay, renderWith, servicesOf } from './kubernetes/render.ts'
 import { RULES, type Rule } from './kubernetes/rules.ts'
 import { findSchemaProblems } from './kubernetes/schema.ts'
 import { PLACE_RULES } from './place-rules.ts'
 
 type RuleName = keyof typeof PLACE_RULES
 const NAMES = Object.keys(PLACE_RULES) as RuleName[]
-const rendered = new Map<Overlay, Manifest[]>()
 let facts: Facts
 
 beforeAll(() => {
   facts = readFacts()
-  for (const overlay of OVERLAYS) rendered.set(overlay, render(`${KUBERNETES}/overlays/${overlay}`))
 })
 
 describe.each(OVERLAYS)('overlay %s', (overlay) => {
   test.each(NAMES)('%s', (name) => {
     const rule: Rule = PLACE_RULES[name]
-    expect(rule({ manifests: rendered.get(overlay) ?? [], overlay, facts })).toEqual([])
+    expect(rule({ manifests: renderOverlay(overlay), overlay, facts })).toEqual([])
   })
 })
 
@@ -101,7 +89,7 @@ test('place.env, the namespace and the release are all that another cluster chan
 })
 
 test('overlay platform runs no engine of ours, and every process has its certificates and the authority', () => {
-  const manifests = rendered.get('platform') ?? []
+  const manifests = renderOverlay('platform')
   expect(manifests.filter(({ kind }) => kind === 'StatefulSet')).toEqual([])
   for (const [service, { containers, template }] of servicesOf(manifests)) {
     const env = environmentOf(containers[0] ?? { name: '' }, manifests)

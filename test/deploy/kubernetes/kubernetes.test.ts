@@ -7,33 +7,31 @@ import { connectionsAtMost, KEPT_CONNECTIONS } from '../connections.ts'
 import { type Facts, ROOT, readFacts } from '../facts.ts'
 import { containerOf, specOf } from './manifest-parts.ts'
 import { prometheusRules, RULE_FILE } from './prometheus-rule.ts'
-import { KUBERNETES, type Manifest, OVERLAYS, type Overlay, render } from './render.ts'
+import { OVERLAYS, renderOverlay } from './render.ts'
 import { RULES, type Rule, type RuleName } from './rules.ts'
 import { findSchemaProblems } from './schema.ts'
 
 const NAMES = Object.keys(RULES) as RuleName[]
-const rendered = new Map<Overlay, Manifest[]>()
 let facts: Facts
 
 beforeAll(() => {
   facts = readFacts()
-  for (const overlay of OVERLAYS) rendered.set(overlay, render(`${KUBERNETES}/overlays/${overlay}`))
 })
 
 describe.each(OVERLAYS)('overlay %s', (overlay) => {
   test.each(NAMES)('%s', (name) => {
     const rule: Rule = RULES[name]
-    expect(rule({ manifests: rendered.get(overlay) ?? [], overlay, facts })).toEqual([])
+    expect(rule({ manifests: renderOverlay(overlay), overlay, facts })).toEqual([])
   })
 
   test('no two objects have the same name', () => {
-    const names = (rendered.get(overlay) ?? []).map(({ kind, metadata }) => `${kind} ${metadata.name}`)
+    const names = renderOverlay(overlay).map(({ kind, metadata }) => `${kind} ${metadata.name}`)
     expect(names.toSorted()).toEqual([...new Set(names)].toSorted())
   })
 })
 
 test('all are valid for Kubernetes 1.36, KEDA and the Prometheus operator, without unknown fields', async () => {
-  expect(await findSchemaProblems([...rendered.values()].flat())).toEqual([])
+  expect(await findSchemaProblems(OVERLAYS.flatMap(renderOverlay))).toEqual([])
 })
 
 test('the alerts are those of deploy/observability', () => {
@@ -41,10 +39,10 @@ test('the alerts are those of deploy/observability', () => {
 })
 
 test('an unknown field and an invalid value are found', async () => {
-  const manifests = structuredClone(rendered.get('trial') ?? []).filter(({ kind }) => kind === 'Deployment')
+  const manifests = structuredClone(renderOverlay('trial').filter(({ kind }) => kind === 'Deployment'))
   containerOf(manifests, 'gateway').livenesProbe = {}
   specOf(manifests, 'Deployment', 'budget').replicas = 'two'
-  const route = structuredClone((rendered.get('production') ?? []).filter(({ kind }) => kind === 'HTTPRoute'))
+  const route = structuredClone(renderOverlay('production').filter(({ kind }) => kind === 'HTTPRoute'))
   Object.assign(specOf(route, 'HTTPRoute', 'gateway'), { hostname: 'x', hostnames: ['no host'] })
   manifests.push(...route)
   const problems = await findSchemaProblems(manifests)
@@ -66,7 +64,7 @@ test('spec 10.3: the network policy of webhook allows no block that its own rule
     const [network = '', bits] = cidr.split('/')
     list.addSubnet(network, Number(bits), network.includes(':') ? 'ipv6' : 'ipv4')
   }
-  const { egress } = specOf(rendered.get('production') ?? [], 'NetworkPolicy', 'webhook') as {
+  const { egress } = specOf(renderOverlay('production'), 'NetworkPolicy', 'webhook') as {
     egress: { to: { ipBlock?: { cidr: string; except: string[] } }[] }[]
   }
   for (const { ipBlock } of egress.flatMap(({ to }) => to)) {
@@ -93,7 +91,7 @@ test('spec 10.3: the network policy of webhook allows no block that its own rule
 })
 
 test("docs/operating/deploy.md has the number of connections that production's autoscalers may reach", () => {
-  const connections = connectionsAtMost(rendered.get('production') ?? []) + KEPT_CONNECTIONS
+  const connections = connectionsAtMost(renderOverlay('production')) + KEPT_CONNECTIONS
   expect(readFileSync(join(ROOT, 'docs/operating/deploy.md'), 'utf8')).toContain(
     `\`max_connections\` of ${connections}`,
   )

