@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { stringify } from 'yaml'
 import { fill } from './fill.ts'
-import { COMPONENTS, renderMarked, renderOverlay } from './manifests.ts'
+import { renderOverlay, renderVariants } from './manifests.ts'
 import { mergeEntries, type Variants } from './merge.ts'
 import { templateText } from './template.ts'
 import { defaultValues, overlayValues, schemaOf, valuesText } from './values.ts'
@@ -16,8 +16,8 @@ const KUBERNETES_VERSION = '>=1.30.0-0'
 /** Writes the chart into a folder that does not exist. */
 export function writeChart(folder: string): void {
   const { name, version, description } = JSON.parse(readFileSync(PACKAGE, 'utf8')) as Record<string, string>
-  const all = renderMarked()
-  const values = defaultValues(all.values(), renderOverlay('production').values())
+  const renders = renderVariants()
+  const values = defaultValues(renders.get('')?.values() ?? [], renderOverlay('production').values())
   mkdirSync(folder)
   writeFileSync(
     join(folder, 'Chart.yaml'),
@@ -42,9 +42,8 @@ export function writeChart(folder: string): void {
   writeFileSync(join(folder, 'values.schema.json'), `${JSON.stringify(schemaOf(values), null, 2)}\n`)
   cpSync(OWN_TEMPLATES, join(folder, 'templates'), { recursive: true })
 
-  const renders = [['', all] as const, ...COMPONENTS.map((name) => [name, renderMarked(name)] as const)]
   const variants: Variants<Record<string, unknown>> = new Map(
-    renders.map(([without, manifests]) => [
+    [...renders].map(([without, manifests]) => [
       without,
       Object.fromEntries([...manifests].map(([key, manifest]) => [key, fill(manifest)])),
     ]),

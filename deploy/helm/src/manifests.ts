@@ -19,7 +19,7 @@ export type Fields = Record<string, unknown>
 
 export interface Manifest extends Fields {
   readonly kind: string
-  readonly metadata: { name: string; namespace?: string }
+  readonly metadata: { name: string; namespace?: string; annotations?: Record<string, string> }
 }
 
 const KUBERNETES = fileURLToPath(new URL('../../kubernetes', import.meta.url))
@@ -32,6 +32,9 @@ const SPREAD = 'spread'
 const NEEDS: Readonly<Record<string, string>> = { 'nats-tls': 'nats' }
 /** Kustomize ends the names of ConfigMaps with a hash of their content, in these characters. */
 const HASH = /-[2456789bcdfghkmt]{10}$/
+
+/** With `buildMetadata: [originAnnotations]`, kustomize writes into every object which file it comes from. */
+const ORIGIN = 'config.kubernetes.io/origin'
 
 /** Marks a variable of `place.env` in a rendered manifest. Kustomize takes only a number for a port. */
 export const PLACE_MARK = /PLACE-([A-Z_0-9]+)-MARK/g
@@ -78,11 +81,16 @@ export function renderOverlay(overlay: string): Map<string, Manifest> {
   return parseManifests(buildKustomization(join(KUBERNETES, 'overlays', overlay)))
 }
 
-/** The base with these components, by kind and name. @param place the variables of `place.env`. */
+/**
+ * The base with these components, by kind and name.
+ * @param place the variables of `place.env`.
+ * @param more further fields of the kustomization.
+ */
 export function renderComponents(
   components: readonly string[],
   namespace: string,
   place: Readonly<Fields>,
+  more: Readonly<Fields> = {},
 ): Map<string, Manifest> {
   const folder = mkdtempSync(join(tmpdir(), 'chart-'))
   try {
@@ -105,6 +113,7 @@ export function renderComponents(
         ),
         patches: components.includes(SPREAD) ? patchesOf('production') : [],
         replacements: [{ path: 'namespace-of-metrics.yaml' }],
+        ...more,
       }),
     )
     return parseManifests(buildKustomization(folder))
@@ -113,14 +122,40 @@ export function renderComponents(
   }
 }
 
-/** All components, without this one and those that need it. Marks stand for the namespace and the variables of `place.env`. */
-export function renderMarked(without?: string): Map<string, Manifest> {
+/**
+ * All components, by the key `''`; and all without one of them and those that need it, by its name. Marks stand for the namespace and
+ * the variables of `place.env`. A component that only adds objects takes no run of kustomize: the others lack these objects.
+ */
+export function renderVariants(): Map<string, Map<string, Manifest>> {
+  const all = renderMarked(undefined, { buildMetadata: ['originAnnotations'] })
+  const origins = new Map([...all].map(([key, manifest]) => [key, takeOrigin(manifest)]))
+  const withoutObjectsOf = (name: string): Map<string, Manifest> =>
+    new Map([...all].filter(([key]) => origins.get(key)?.includes(`/components/${name}/`) !== true))
+  const others = COMPONENTS.map((name) => [name, addsOnly(name) ? withoutObjectsOf(name) : renderMarked(name)] as const)
+  return new Map([['', all], ...others])
+}
+
+/** Whether a component has nothing but files of its own, and no other one needs it. */
+function addsOnly(component: string): boolean {
+  if (component === SPREAD || Object.values(NEEDS).includes(component)) return false
+  const { apiVersion, kind, resources, ...others } = readKustomization(`components/${component}`)
+  return Object.keys(others).length === 0 && (resources as string[]).every((path) => !path.startsWith('..'))
+}
+
+function takeOrigin({ metadata }: Manifest): string {
+  const { [ORIGIN]: origin = '', ...annotations } = metadata.annotations ?? {}
+  if (Object.keys(annotations).length === 0) delete metadata.annotations
+  else metadata.annotations = annotations
+  return origin
+}
+
+function renderMarked(without?: string, more?: Readonly<Fields>): Map<string, Manifest> {
   const components = COMPONENTS.filter((name) => without === undefined || (name !== without && NEEDS[name] !== without))
   const place = Object.keys(PLACE).map((name, index) => [
     name,
     isPort(name) ? FIRST_PORT_MARK + index : `PLACE-${name}-MARK`,
   ])
-  return renderComponents(components, NAMESPACE_MARK, Object.fromEntries(place))
+  return renderComponents(components, NAMESPACE_MARK, Object.fromEntries(place), more)
 }
 
 export function isPort(name: string): boolean {
