@@ -1,20 +1,14 @@
 /** deploy/kubernetes/rotate.sh, with a stand-in for `kubectl` that keeps Secrets as files. */
 import { spawnSync } from 'node:child_process'
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { findTestRun } from '../support/engines/engines.ts'
 import { ROOT } from './facts.ts'
 
+/** As the image has it. */
+const MAKE_SECRETS = join((await findTestRun()).build, 'secrets.js')
 const KUBECTL = `#!/bin/sh
 echo "kubectl $*" | tr -d '\\n' >>"$STATE/log" && echo >>"$STATE/log"
 [ "$1" != --namespace ] || shift 2
@@ -42,6 +36,14 @@ rm -rf "$STATE/secrets/$1" && cp -r "$SVC_SECRETS/$1" "$STATE/secrets/$1"
 // A change starts about a hundred programs.
 vi.setConfig({ testTimeout: 120_000 })
 
+/** The secrets of a new deployment. Each test changes a copy. */
+const first = mkdtempSync(join(tmpdir(), 'svc-rotate-'))
+beforeAll(() => {
+  const made = spawnSync(process.execPath, [MAKE_SECRETS, first], { encoding: 'utf8' })
+  expect(made.stderr).toBe('')
+})
+afterAll(() => rmSync(first, { recursive: true }))
+
 let state: string
 let secrets: string
 beforeEach(() => {
@@ -56,11 +58,8 @@ beforeEach(() => {
     writeFileSync(join(state, name), text)
     chmodSync(join(state, name), 0o755)
   }
-  const made = spawnSync(process.execPath, [join(ROOT, 'deploy/image/src/secrets.ts'), secrets], { encoding: 'utf8' })
-  expect(made.stderr).toBe('')
-  mkdirSync(join(state, 'secrets'))
-  for (const secret of readdirSync(secrets))
-    spawnSync('cp', ['-r', join(secrets, secret), join(state, 'secrets', secret)])
+  cpSync(first, secrets, { recursive: true })
+  cpSync(first, join(state, 'secrets'), { recursive: true })
 })
 
 /** @returns what it did, without the commands that only look. */
@@ -73,7 +72,7 @@ function rotate(name: string, env: NodeJS.ProcessEnv = {}) {
       PATH: `${join(state, 'bin')}:${process.env.PATH}`,
       STATE: state,
       SVC_SECRETS: secrets,
-      SVC_MAKE_SECRETS: `${process.execPath} ${join(ROOT, 'deploy/image/src/secrets.ts')}`,
+      SVC_MAKE_SECRETS: `${process.execPath} ${MAKE_SECRETS}`,
       SVC_POLL_SECONDS: '0',
       SVC_POLL_ATTEMPTS: '3',
       SVC_KEY_SECONDS: '0',
