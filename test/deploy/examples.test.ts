@@ -58,6 +58,30 @@ test('Argo CD applies settings and policies first, then roles, then migrations a
   expect(application.spec).toMatchObject({ source: { path: 'deploy/kubernetes/examples/argo-cd/svc' } })
 })
 
+test('Argo CD’s waves keep the annotations that an edge needs', () => {
+  for (const [component, kind] of [
+    ['ingress', 'Ingress'],
+    ['openshift', 'Route'],
+  ] as const) {
+    const [before, after] = [[component], [component, 'argo-cd']].map(
+      (components) => find(renderWith(components), kind, 'gateway').metadata.annotations,
+    )
+    expect(Object.keys(before ?? {})).toHaveLength(4)
+    expect(after).toEqual({ ...before, 'argocd.argoproj.io/sync-wave': '3' })
+  }
+})
+
+test('Flux’s two parts have every kind of object of all components, each once', () => {
+  const all = ['nats', 'postgres', 'database-roles', 'verify', 'priority', 'monitoring', 'ingress', 'openshift', 'keda']
+  const [first = [], then = []] = ['services', 'migrations'].map((part) => {
+    const text = readFileSync(join(EXAMPLES, `flux/${part}/kustomization.yaml`), 'utf8')
+    return /kind: (.*\|.*)/.exec(text)?.[1]?.split('|')
+  })
+  const kinds = new Set([...renderWith(all), ...renderWith(['gateway-api'])].map(({ kind }) => kind))
+  expect([...first, ...then].toSorted()).toEqual(expect.arrayContaining([...kinds]))
+  expect(first.filter((kind) => then.includes(kind))).toEqual([])
+})
+
 /** The Secrets that pods mount or read variables from, in a deployment with every component. */
 function secretsInUse(): Set<string> {
   const manifests = renderWith(['nats', 'nats-tls', 'nats-client-tls', 'database-roles'])

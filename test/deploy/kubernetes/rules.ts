@@ -188,6 +188,23 @@ export const RULES = {
           /@sha256:[0-9a-f]{64}$/.test(image) ? [] : [`runs ${image}, which has no digest`],
         ),
 
+  'a process may wait for the longest migration before it is restarted, and a rollout waits for the process': ({
+    manifests,
+  }) => {
+    const limits = manifests
+      .filter((one) => one.kind === 'Job' && nameOf(one).startsWith('migrate-'))
+      .map(({ spec }) => Number((spec as { activeDeadlineSeconds?: number }).activeDeadlineSeconds))
+    return [...servicesOf(manifests).values()].flatMap((workload) =>
+      eachOf(workload, ({ startupProbe: { periodSeconds = 10, failureThreshold = 3 } = {} }) => {
+        const { progressDeadlineSeconds = 600 } = workload.manifest.spec as { progressDeadlineSeconds?: number }
+        const starts = periodSeconds * failureThreshold
+        return starts > Math.max(...limits) && progressDeadlineSeconds > starts
+          ? []
+          : [`has ${starts} s to start, its rollout ${progressDeadlineSeconds} s`]
+      }),
+    )
+  },
+
   'a pod has enough time to drain': ({ manifests }) =>
     [...servicesOf(manifests).values()].flatMap((workload) =>
       eachOf(workload, ({ lifecycle }) => {
@@ -321,7 +338,9 @@ export const RULES = {
     const bound = environmentsOf(manifests).get('messaging')?.SVC_STREAM_MAX_BYTES
     return [
       ...(Number(limit?.value) === stored ? [] : [`NATS may store ${limit?.value} bytes, and not ${stored}`]),
-      ...(Number(bound) === (stored * 4) / 5 ? [] : [`the stream may have ${bound} bytes, and not ${(stored * 4) / 5}`]),
+      ...(Number(bound) === (stored * 4) / 5
+        ? []
+        : [`the stream may have ${bound} bytes, and not ${(stored * 4) / 5}`]),
     ]
   },
 

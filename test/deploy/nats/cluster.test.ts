@@ -47,7 +47,7 @@ test('a server of a cluster stores as much as the manifest says, and loads new p
   })
   try {
     await eventually(() => lines.some((line) => line.includes('Listening for route connections')))
-    expect(lines.join('\n')).toMatch(/Max Memory: +0 B[^]*Max Storage: +7\.50 GB/)
+    expect(lines.join('\n')).toMatch(/Max Memory: +0 B[\s\S]*Max Storage: +7\.50 GB/)
     change('users.conf', /_INBOX_admin/g, '_INBOX_operator')
     server.kill('SIGHUP')
     await eventually(() => lines.some((line) => /eload/.test(line) && /\[(ERR|INF)\].*configuration/.test(line)))
