@@ -126,11 +126,15 @@ describe.skipIf(NO_PROGRAMS !== undefined)(title('the Helm chart'), () => {
     ['components.ingress=true', 'only one of gateway-api and ingress can be true'],
     ['components.nats-tls=true', 'nats-tls needs nats and nats-client-tls'],
     ['nats.replicas=1', 'settings.SVC_NATS_REPLICAS is greater than nats.replicas'],
-    ['settings.SVC_STREAM_MAX_BYTES=9000000000', 'SVC_STREAM_MAX_BYTES is greater than nats.maxFileStore'],
     ['services.budget.minReplicas=7', 'services.budget: minReplicas is greater than maxReplicas'],
   ]
   test.each(WRONG)('refuses %s', (wrong, message) => {
     expect(() => template([], [...NEEDED, wrong])).toThrow(message)
+  })
+
+  test('refuses a stream that is larger than what NATS may store', () => {
+    const large = fileOf('large', { settings: { SVC_STREAM_MAX_BYTES: '8053063681' } })
+    expect(() => template([large], NEEDED)).toThrow('SVC_STREAM_MAX_BYTES is greater than nats.maxFileStore')
   })
 
   test('reports everything that is not set at once', () => {
