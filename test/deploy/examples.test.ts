@@ -2,7 +2,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { parseAllDocuments } from 'yaml'
+import { parseAllDocuments, parseDocument } from 'yaml'
 import { readFacts } from './facts.ts'
 import { find, specOf } from './kubernetes/manifest-parts.ts'
 import {
@@ -14,6 +14,7 @@ import {
   renderWith,
   workloadsOf,
 } from './kubernetes/render.ts'
+import { RULES } from './kubernetes/rules.ts'
 import { findSchemaProblems } from './kubernetes/schema.ts'
 
 const EXAMPLES = join(KUBERNETES, 'examples')
@@ -66,6 +67,30 @@ test('Argo CD applies settings and policies first, then roles, then migrations a
   expect(application.spec).toMatchObject({ source: { path: 'deploy/kubernetes/examples/argo-cd/svc' } })
 })
 
+test('Argo CD’s waves keep the annotations that an edge needs', () => {
+  for (const [component, kind] of [
+    ['ingress', 'Ingress'],
+    ['openshift', 'Route'],
+  ] as const) {
+    const [before, after] = [[component], [component, 'argo-cd']].map(
+      (components) => find(renderWith(components), kind, 'gateway').metadata.annotations,
+    )
+    expect(Object.keys(before ?? {})).toHaveLength(4)
+    expect(after).toEqual({ ...before, 'argocd.argoproj.io/sync-wave': '3' })
+  }
+})
+
+test('Flux’s two parts have every kind of object of all components, each once', () => {
+  const all = ['nats', 'postgres', 'database-roles', 'verify', 'priority', 'monitoring', 'ingress', 'openshift', 'keda']
+  const [first = [], then = []] = ['services', 'migrations'].map((part) => {
+    const text = readFileSync(join(EXAMPLES, `flux/${part}/kustomization.yaml`), 'utf8')
+    return /kind: (.*\|.*)/.exec(text)?.[1]?.split('|')
+  })
+  const kinds = new Set([...renderWith(all), ...renderWith(['gateway-api'])].map(({ kind }) => kind))
+  expect([...first, ...then].toSorted()).toEqual(expect.arrayContaining([...kinds]))
+  expect(first.filter((kind) => then.includes(kind))).toEqual([])
+})
+
 /** The Secrets that pods mount or read variables from, in a deployment with every component. */
 function secretsInUse(): Set<string> {
   const manifests = renderWith(['nats', 'nats-tls', 'nats-client-tls', 'database-roles'])
@@ -103,6 +128,26 @@ test("the certificate of the NATS servers covers every host in the services' URL
   expect(hosts).toHaveLength(3)
   expect(dnsNames).toEqual(expect.arrayContaining(['nats', ...hosts]))
   expect(usages).toEqual(['server auth', 'client auth']) // Of two servers that a route connects, one is the client.
+})
+
+test('docs/operating/back-up.md: the CronJob that drills backups is valid, keeps our rules, and may reach Postgres', async () => {
+  const page = readFileSync(join(KUBERNETES, '../../docs/operating/back-up.md'), 'utf8')
+  const [, text = ''] = /```yaml\n([\s\S]*?)```/.exec(page) ?? []
+  const job = parseDocument(text).toJS() as Manifest
+  expect(await findSchemaProblems([job])).toEqual([])
+  const context = { manifests: [job], overlay: 'production' as const, facts: readFacts() }
+  for (const rule of [
+    'every container has requests and limits',
+    'pods follow the restricted pod security standard, on a read-only root',
+    'the module that a container runs exists',
+    'outside of a trial, every image is named by digest',
+  ] as const)
+    expect([rule, RULES[rule](context)]).toEqual([rule, []])
+  // As ca-bundle and openshift select it, and as to-databases selects its pods.
+  expect(job.metadata.labels).toMatchObject({ 'app.kubernetes.io/part-of': 'signed-agent-messaging' })
+  const [workload] = workloadsOf([job])
+  expect(workload?.template.metadata?.labels).toMatchObject({ 'app.kubernetes.io/component': 'roles' })
+  expect(workload?.containers.map(({ name }) => name)).toEqual(['command'])
 })
 
 test.each([

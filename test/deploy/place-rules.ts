@@ -86,15 +86,20 @@ export const PLACE_RULES = {
         ]
       }),
 
-  'autoscalers query only metrics of their own namespace': ({ manifests }) =>
+  'autoscalers query only metrics of their own namespace, and an empty answer is no 0': ({ manifests }) =>
     manifests
       .filter(({ kind }) => kind === 'ScaledObject')
       .flatMap(({ metadata, spec }) => {
-        const { triggers } = spec as { triggers: { metadata: { query?: string } }[] }
+        const { triggers } = spec as { triggers: { metadata: { query?: string; ignoreNullValues?: string } }[] }
         const metrics = triggers.flatMap(({ metadata: { query = '' } }) => [...query.matchAll(METRIC)])
-        return metrics
-          .filter(([, , namespace]) => namespace !== metadata.namespace)
-          .map(([metric]) => `${metadata.name} queries ${metric}, which is not limited to its namespace`)
+        return [
+          ...metrics
+            .filter(([, , namespace]) => namespace !== metadata.namespace)
+            .map(([metric]) => `${metadata.name} queries ${metric}, which is not limited to its namespace`),
+          ...triggers
+            .filter(({ metadata: { query, ignoreNullValues } }) => query !== undefined && ignoreNullValues !== 'false')
+            .map(({ metadata: { query } }) => `${metadata.name} takes an empty answer to ${query} for 0`),
+        ]
       }),
 
   'all objects are in the namespace of the overlay, except those of the whole cluster': ({ manifests }) => {

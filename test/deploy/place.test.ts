@@ -83,7 +83,7 @@ test('place.env, the namespace and the release are all that another cluster chan
       ports: [{ port: 4319 }],
     },
   ])
-  const rule: Rule = PLACE_RULES['autoscalers query only metrics of their own namespace']
+  const rule: Rule = PLACE_RULES['autoscalers query only metrics of their own namespace, and an empty answer is no 0']
   expect(rule({ manifests, overlay: 'platform', facts })).toEqual([])
   expect(await findSchemaProblems(manifests)).toEqual([])
 })

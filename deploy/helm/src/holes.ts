@@ -13,6 +13,7 @@ interface Hole {
 
 interface Container {
   readonly image: string
+  readonly env?: readonly { readonly name: string }[]
 }
 
 /** Settings that have the value of a variable of `place.env`. */
@@ -34,10 +35,13 @@ export function holesOf(manifest: Manifest): Hole[] {
   )
   if (kind === 'Deployment') holes.push(holeOfResources(manifest, ['services', metadata.name]))
   if (kind === 'StatefulSet' && metadata.name === 'nats') {
+    const [server] = get(manifest, [...pod, 'containers']) as Container[]
+    const limit = server?.env?.findIndex(({ name }) => name === 'SVC_NATS_MAX_FILE_STORE') ?? -1
     const storage = ['spec', 'volumeClaimTemplates', 0, 'spec', 'resources', 'requests', 'storage']
     holes.push(
       { path: ['spec', 'replicas'], value: ['nats', 'replicas'], write: 'int' },
       { path: storage, value: ['nats', 'storage'], write: 'quote' },
+      { path: [...pod, 'containers', 0, 'env', limit, 'value'], value: ['nats', 'maxFileStore'], write: 'quote' },
       holeOfResources(manifest, ['nats']),
     )
   }

@@ -22,7 +22,7 @@ const COMMENTS: Readonly<Record<string, string>> = {
   components:
     '# Exactly one of nats and external-nats, and exactly one of postgres and external-postgres. `spread` has the\n# patches of overlays/production, which require that pods are spread. docs/operating/deploy.md has the list.',
   settings: '# docs/operating/configure.md says what each setting does. All are texts: put numbers between quotes.',
-  nats: '# Of the component nats. `users` replaces users.conf: an upgrade may need the users of the last release for a while\n# (docs/operating/upgrade.md). `storage` cannot be changed after the installation.',
+  nats: '# Of the component nats. `users` replaces users.conf: an upgrade may need the users of the last release for a while\n# (docs/operating/upgrade.md). `storage` cannot be changed after the installation.\n# `maxFileStore` is three quarters of it, in bytes.',
 }
 
 /** @param all the base with all components. @param production the overlay. */
@@ -120,6 +120,7 @@ const RULES: readonly (readonly [RegExp, Fields])[] = [
   [/^place\./, { type: 'string', pattern: `^${NAME}$` }],
   [/Replicas$/, { type: 'integer', minimum: 1 }],
   [/\.resources$/, { type: 'object' }],
+  [/^nats\.maxFileStore$/, { type: 'string', pattern: '^[1-9][0-9]*$' }],
   [/^nats\.replicas$/, { enum: [1, 3] }],
 ]
 

@@ -28,6 +28,9 @@
 {{- if and $components.nats (gt (int .Values.settings.SVC_NATS_REPLICAS) (int .Values.nats.replicas)) }}
 {{- $problems = append $problems "settings.SVC_NATS_REPLICAS is greater than nats.replicas, the number of servers." }}
 {{- end }}
+{{- if and $components.nats (gt (int64 .Values.settings.SVC_STREAM_MAX_BYTES) (int64 .Values.nats.maxFileStore)) }}
+{{- $problems = append $problems "settings.SVC_STREAM_MAX_BYTES is greater than nats.maxFileStore, which NATS may store." }}
+{{- end }}
 {{- range $service, $values := .Values.services }}
 {{- if gt (int $values.minReplicas) (int $values.maxReplicas) }}
 {{- $problems = append $problems (printf "services.%s: minReplicas is greater than maxReplicas." $service) }}

@@ -128,6 +128,11 @@ describe.skipIf(NO_PROGRAMS !== undefined)(title('the Helm chart'), () => {
     expect(() => template([], [...NEEDED, wrong])).toThrow(message)
   })
 
+  test('refuses a stream that is larger than what NATS may store', () => {
+    const large = fileOf('large', { settings: { SVC_STREAM_MAX_BYTES: '8053063681' } })
+    expect(() => template([large], NEEDED)).toThrow('SVC_STREAM_MAX_BYTES is greater than nats.maxFileStore')
+  })
+
   test('reports everything that is not set at once', () => {
     expect(() => template([], [])).toThrow(/images\.svc[\s\S]*place\.HOST[\s\S]*place\.TRUSTED_PROXIES/)
   })

@@ -188,6 +188,23 @@ export const RULES = {
           /@sha256:[0-9a-f]{64}$/.test(image) ? [] : [`runs ${image}, which has no digest`],
         ),
 
+  'a process may wait for the longest migration before it is restarted, and a rollout waits for the process': ({
+    manifests,
+  }) => {
+    const limits = manifests
+      .filter((one) => one.kind === 'Job' && nameOf(one).startsWith('migrate-'))
+      .map(({ spec }) => Number((spec as { activeDeadlineSeconds?: number }).activeDeadlineSeconds))
+    return [...servicesOf(manifests).values()].flatMap((workload) =>
+      eachOf(workload, ({ startupProbe: { periodSeconds = 10, failureThreshold = 3 } = {} }) => {
+        const { progressDeadlineSeconds = 600 } = workload.manifest.spec as { progressDeadlineSeconds?: number }
+        const starts = periodSeconds * failureThreshold
+        return starts > Math.max(...limits) && progressDeadlineSeconds > starts
+          ? []
+          : [`has ${starts} s to start, its rollout ${progressDeadlineSeconds} s`]
+      }),
+    )
+  },
+
   'a pod has enough time to drain': ({ manifests }) =>
     [...servicesOf(manifests).values()].flatMap((workload) =>
       eachOf(workload, ({ lifecycle }) => {
@@ -308,16 +325,23 @@ export const RULES = {
     return nats === undefined || String(servers) === copies ? [] : [`${copies} copies on ${servers} servers`]
   },
 
-  'the stream gets three fifths of the volume of NATS': ({ manifests }) => {
-    const nats = manifests.find(({ kind, metadata }) => kind === 'StatefulSet' && metadata.name === 'nats')
-    const { volumeClaimTemplates = [] } = (nats?.spec ?? {}) as {
+  'NATS may fill three quarters of its volume, and the stream gets four fifths of that': ({ manifests }) => {
+    const nats = workloadsOf(manifests).find(({ manifest }) => manifest.metadata.name === 'nats')
+    if (nats === undefined) return []
+    const { volumeClaimTemplates = [] } = nats.manifest.spec as {
       volumeClaimTemplates?: { spec: { resources: { requests: { storage: string } } } }[]
     }
-    const bytes = Number(environmentsOf(manifests).get('messaging')?.SVC_STREAM_MAX_BYTES)
-    return volumeClaimTemplates
-      .map(({ spec }) => Number(/^(\d+)Gi$/.exec(spec.resources.requests.storage)?.[1]) * 1024 ** 3)
-      .filter((volume) => bytes !== streamBytesFor(volume))
-      .map((volume) => `the stream may have ${bytes} bytes, but its volume is for ${streamBytesFor(volume)}`)
+    const [claim] = volumeClaimTemplates
+    const volume = Number(/^(\d+)Gi$/.exec(claim?.spec.resources.requests.storage ?? '')?.[1]) * 1024 ** 3
+    const stored = (volume * 3) / 4
+    const limit = nats.containers.flatMap(({ env = [] }) => env).find(({ name }) => name === 'SVC_NATS_MAX_FILE_STORE')
+    const bound = environmentsOf(manifests).get('messaging')?.SVC_STREAM_MAX_BYTES
+    return [
+      ...(Number(limit?.value) === stored ? [] : [`NATS may store ${limit?.value} bytes, and not ${stored}`]),
+      ...(Number(bound) === (stored * 4) / 5
+        ? []
+        : [`the stream may have ${bound} bytes, and not ${(stored * 4) / 5}`]),
+    ]
   },
 
   'our Postgres makes commits durable': ({ manifests }) =>
@@ -346,11 +370,6 @@ export const RULES = {
 } satisfies Record<string, Rule>
 
 export type RuleName = keyof typeof RULES
-
-/** NATS lets streams use three quarters of a volume. The stream gets four fifths of that; the rest is for its consumer's files. */
-function streamBytesFor(volume: number): number {
-  return (volume * 3) / 5
-}
 
 export function environmentsOf(manifests: readonly Manifest[]): Map<string, Record<string, string>> {
   return new Map(

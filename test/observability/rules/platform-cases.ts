@@ -1,4 +1,5 @@
 /** Cases in which alerts on exporters' metrics fire, and cases in which they do not. Names and labels are those of the exporters. */
+import { KUBERNETES, render, workloadsOf } from '../../deploy/kubernetes/render.ts'
 import type { AlertCase, Series } from './promtool.ts'
 
 const HOUR = 3_600
@@ -18,12 +19,9 @@ const mount = (mountpoint: string, used: number): Series => ({
   [`node_filesystem_avail_bytes{instance="a", mountpoint="${mountpoint}"}`]: `${100 - used}x120`,
   [`node_filesystem_size_bytes{instance="a", mountpoint="${mountpoint}"}`]: '100x120',
 })
-const cronJob = (times: Readonly<Record<string, string>>): Series =>
+const cronJob = (times: Readonly<Record<string, string>>, name = 'verify-books'): Series =>
   Object.fromEntries(
-    Object.entries(times).map(([what, values]) => [
-      `kube_cronjob_${what}{namespace="svc", cronjob="verify-books"}`,
-      values,
-    ]),
+    Object.entries(times).map(([what, values]) => [`kube_cronjob_${what}{namespace="svc", cronjob="${name}"}`, values]),
   )
 const JETSTREAM = 'namespace="svc", server_id="a", server_name="nats-0", cluster="svc", domain=""'
 const STREAM = `${JETSTREAM}, account="$G", stream_name="ACCEPTED"`
@@ -221,11 +219,14 @@ export const PLATFORM_CASES: Readonly<Record<string, AlertCase>> = {
   },
   SvcCrashLooping: {
     at: '30m',
-    fires: ['messaging', 'nats'].map((container) => ({ [crashLoop(container)]: '_x4 1 _ _ 1 _ _ 1x3 _ _ _ 1x40' })),
+    fires: longLivedContainers().map(([workload, container]) => ({
+      [crashLoop(workload, container)]: '_x4 1 _ _ 1 _ _ 1x3 _ _ _ 1x40',
+    })),
     quiet: [
-      { [crashLoop('other')]: '1x60' },
+      { [crashLoop('other', 'service')]: '1x60' },
+      { [crashLoop('gateway', 'sidecar')]: '1x60' },
       // One restart, as after the loss of a node.
-      { [crashLoop('messaging')]: '_x14 1x2' },
+      { [crashLoop('messaging', 'service')]: '_x14 1x2' },
     ],
   },
   SvcMigrationFailed: {
@@ -270,6 +271,32 @@ export const PLATFORM_CASES: Readonly<Record<string, AlertCase>> = {
       cronJob({ created: `${-25 * HOUR}x60` }),
     ],
   },
+  SvcBackupJobFailed: {
+    at: '30m',
+    fires: [
+      jobOf('backup', 1, { created: '0x60', status_last_successful_time: '50x60' }),
+      jobOf('drill', 1, { created: '0x60' }),
+      cronJob({ created: `${-99 * HOUR}x60`, status_last_successful_time: `${-30 * HOUR}x60` }, 'drill'),
+      cronJob({ created: `${-31 * HOUR}x60` }, 'backup'),
+      // A good backup does not hide a bad drill.
+      {
+        ...jobOf('backup', 0, { created: '0x60', status_last_successful_time: '150x60' }),
+        ...jobOf('drill', 1, { created: '0x60', status_last_successful_time: '50x60' }),
+      },
+    ],
+    quiet: [
+      jobOf('backup', 0, { created: '0x60', status_last_successful_time: '50x60' }),
+      // A later run succeeded.
+      jobOf('drill', 1, { created: '0x60', status_last_successful_time: '150x60' }),
+      cronJob({ created: `${-99 * HOUR}x60`, status_last_successful_time: `${-29 * HOUR}x60` }, 'drill'),
+      jobOf('other', 1, { created: '0x60', status_last_successful_time: '50x60' }),
+    ],
+  },
+  SvcNatsCertificateOld: {
+    at: '1550m',
+    fires: [natsCertificate(100, 200)],
+    quiet: [natsCertificate(200, 100), { ...natsCertificate(200, 100), ...natsCertificate(100, 200, 'other') }],
+  },
   SvcCertificateExpiring: {
     at: '90m',
     fires: [certificate(13 * DAY, 60), constant('probe_ssl_earliest_cert_expiry{instance="a"}', 14 * DAY)],
@@ -303,16 +330,34 @@ function claimOfPod(claim: string, owner: string, used: number): Series {
   }
 }
 
-function crashLoop(container: string): string {
-  return `kube_pod_container_status_waiting_reason{namespace="svc", pod="a", container="${container}", reason="CrashLoopBackOff", uid="b"}`
+/** Those of `production`, each with the name of its Deployment or StatefulSet. */
+function longLivedContainers(): (readonly [workload: string, container: string])[] {
+  return workloadsOf(render(`${KUBERNETES}/overlays/production`))
+    .filter(({ manifest: { kind } }) => kind === 'Deployment' || kind === 'StatefulSet')
+    .flatMap(({ manifest, containers }) => containers.map(({ name }) => [manifest.metadata.name, name] as const))
+}
+
+function crashLoop(workload: string, container: string): string {
+  return `kube_pod_container_status_waiting_reason{namespace="svc", pod="${workload}-5d9c7b-x2x4p", container="${container}", reason="CrashLoopBackOff", uid="b"}`
+}
+
+function verified(failed: number, times: Readonly<Record<string, string>>): Series {
+  return jobOf('verify-books', failed, times)
 }
 
 /** A run that began at 100 s. */
-function verified(failed: number, times: Readonly<Record<string, string>>): Series {
+function jobOf(cronjob: string, failed: number, times: Readonly<Record<string, string>>): Series {
   return {
-    ...cronJob(times),
-    ...constant(`kube_job_status_start_time{${job('verify-books-1')}}`, 100),
-    ...constant(`kube_job_failed{${job('verify-books-1')}, condition="true"}`, failed),
+    ...cronJob(times, cronjob),
+    ...constant(`kube_job_status_start_time{${job(`${cronjob}-1`)}}`, 100),
+    ...constant(`kube_job_failed{${job(`${cronjob}-1`)}, condition="true"}`, failed),
+  }
+}
+
+function natsCertificate(started: number, renewed: number, name = 'nats-tls'): Series {
+  return {
+    'kube_pod_container_state_started{namespace="svc", pod="nats-0", container="nats", uid="b"}': `${started}x1600`,
+    [`certmanager_certificate_not_before_timestamp_seconds{namespace="svc", name="${name}"}`]: `${renewed}x1600`,
   }
 }
 
