@@ -34,9 +34,6 @@ interface Compose {
 }
 
 const FOLDER = join(ROOT, 'deploy/compose')
-/** Images of others. They start as root, or their makers chose the user. */
-const ENGINES = ['postgres', 'nats', 'proxy']
-
 let facts: Facts
 beforeAll(() => {
   facts = readFacts()
@@ -107,13 +104,12 @@ const RULES = {
       ...(user?.startsWith('0') ? ['runs as root'] : []),
     ]),
   'every container has limits, and every long-lived container restarts and has a health check': ({ services }) =>
-    each(services, ({ deploy, restart, healthcheck, command }, name) => {
+    each(services, ({ deploy, restart, healthcheck, command }) => {
       const ends = /^(?:roles|migrate)\.js$/.test(command?.[0] ?? '')
-      const own = !ENGINES.includes(name) && healthcheck === undefined // the image has one
       return [
         ...(deploy?.resources?.limits?.cpus && deploy.resources.limits.memory ? [] : ['has no limits']),
         ...(restart === (ends ? 'on-failure' : 'unless-stopped') ? [] : ['has the wrong restart policy']),
-        ...(ends || own || (healthcheck?.test ?? []).length > 0 ? [] : ['has no health check']),
+        ...(ends || (healthcheck?.test ?? []).length > 0 ? [] : ['has no health check']),
       ]
     }),
   'a secret is a file that deploy/image generates, and only its users get it': ({ services, secrets }) => [
