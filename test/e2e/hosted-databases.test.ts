@@ -1,7 +1,9 @@
 /** Connection strings as hosters and other clients write them, in every kind of process: services, roles, migrations, operators. */
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { parseDatabaseUrl } from '@svc/config/database-url.ts'
@@ -102,26 +104,33 @@ test('each service with another form: messages, posts, the stream and the audit 
     expect(lines).toContainEqual(expect.stringContaining(`SVC_DATABASE_URL: ${name} changes nothing: `))
 })
 
-function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...args], {
+interface Ended {
+  readonly status: unknown
+  readonly stdout: string
+  readonly stderr: string
+}
+
+async function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<Ended> {
+  const child = spawn(process.execPath, [program, ...args], {
     env: { PATH: process.env.PATH, NODE_EXTRA_CA_CERTS: ca, ...env },
-    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
+  const [[status], stdout, stderr] = await Promise.all([once(child, 'close'), text(child.stdout), text(child.stderr)])
   return { status, stdout, stderr }
 }
 
 describe.each(Object.keys(FORMS) as (keyof typeof FORMS)[])('%s', (form) => {
-  test('roles, migrations and the books of a database', () => {
+  test('roles, migrations and the books of a database', async () => {
     const passwords = {
       SVC_DATABASE_PASSWORD: parseDatabaseUrl(stored.urlFor('budget')).password,
       SVC_DATABASE_OWNER_PASSWORD: parseDatabaseUrl(stored.urlFor('budget_owner')).password,
     }
     const admin = { SVC_DATABASE_URL: urlOf(form, stored.adminUrl) }
     const done = { status: 0, stderr: '' }
-    expect(run(`${IMAGE}roles.ts`, ['budget'], { ...admin, ...passwords })).toMatchObject(done)
+    expect(await run(`${IMAGE}roles.ts`, ['budget'], { ...admin, ...passwords })).toMatchObject(done)
     const owner = { SVC_DATABASE_URL: urlOf(form, stored.urlFor('budget_owner')) }
-    expect(run(`${IMAGE}migrate.ts`, ['budget'], owner)).toMatchObject(done)
-    expect(run(`${IMAGE}verify-books.ts`, [], admin)).toMatchObject(done)
+    expect(await run(`${IMAGE}migrate.ts`, ['budget'], owner)).toMatchObject(done)
+    expect(await run(`${IMAGE}verify-books.ts`, [], admin)).toMatchObject(done)
   })
 
   test('svc admin backup, and drill, which restores', async () => {
@@ -140,12 +149,12 @@ describe.each(REFUSED)('a URL with %s is refused before anything connects', (par
     const secret = 'x'.repeat(32)
     const env = { SVC_DATABASE_URL: url, SVC_NATS_URL: 'nats://u:p@nats.invalid:4222' }
     const passwords = { SVC_DATABASE_PASSWORD: secret, SVC_DATABASE_OWNER_PASSWORD: secret }
-    for (const refused of [
+    for (const refused of await Promise.all([
       run(join(build, 'budget.js'), [], env),
       run(`${IMAGE}roles.ts`, ['budget'], { ...env, ...passwords }),
       run(`${IMAGE}migrate.ts`, ['budget'], env),
       run(`${IMAGE}verify-books.ts`, [], env),
-    ]) {
+    ])) {
       expect(refused).toMatchObject({ status: 78, stderr: expect.stringContaining(problem) })
       expect(refused.stderr + refused.stdout).not.toContain('hidden')
     }
@@ -162,7 +171,7 @@ describe.each(REFUSED)('a URL with %s is refused before anything connects', (par
 test('work that needs a session refuses a pooler', async () => {
   const env = { SVC_DATABASE_URL: 'postgres://u:p@db.invalid/svc?pgbouncer=true' }
   const problem = expect.stringContaining('this needs a URL of Postgres itself')
-  expect(run(`${IMAGE}migrate.ts`, ['budget'], env)).toMatchObject({ status: 78, stderr: problem })
+  expect(await run(`${IMAGE}migrate.ts`, ['budget'], env)).toMatchObject({ status: 78, stderr: problem })
   for (const command of ['backup', 'drill'])
     expect(await svc(['admin', command, 'nowhere'], { env })).toMatchObject({ exitCode: 2, stderr: problem })
 })
