@@ -36,9 +36,13 @@ const usual = (parameters: string) => (place: Place) =>
 
 /** One for each service, so that a system uses all. */
 const FORMS = {
-  'Neon, with a name that the certificate proves': usual('sslmode=verify-full&channel_binding=prefer&connect_timeout=15'),
+  'Neon, with a name that the certificate proves': usual(
+    'sslmode=verify-full&channel_binding=prefer&connect_timeout=15',
+  ),
   'Heroku, Aiven, Azure': usual('sslmode=require'),
-  'RDS, with an authority of the system': usual('sslmode=verify-full&sslrootcert=system&target_session_attrs=read-write'),
+  'RDS, with an authority of the system': usual(
+    'sslmode=verify-full&sslrootcert=system&target_session_attrs=read-write',
+  ),
   'Prisma and Supabase': usual('schema=public&ssl=true&supa=base-pooler.x&workaround=supabase-pooler.vercel'),
   'libpq, with parameters alone': ({ user, password, database, port }) =>
     `postgres:///?host=localhost&port=${port}&user=${user}&password=${password}&dbname=${database}&sslmode=require&gssencmode=disable&keepalives=1&application_name=mine&options=-c%20work_mem%3D5MB`,
