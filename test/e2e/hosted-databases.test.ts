@@ -166,7 +166,7 @@ describe.each(REFUSED)('a URL with %s is refused before anything connects', (par
 
   test.each(['backup', 'drill', 'restore'])('by svc admin %s', async (command) => {
     const more = command === 'restore' ? ['--reason', 'a test'] : []
-    const { exitCode, stderr } = await svc(['admin', command, 'nowhere', ...more], { env: { SVC_DATABASE_URL: url } })
+    const { exitCode, stderr } = await svc(['admin', command, './nowhere', ...more], { env: { SVC_DATABASE_URL: url } })
     expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringContaining(problem) })
     expect(stderr).not.toContain('hidden')
   })
