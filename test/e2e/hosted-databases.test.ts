@@ -58,6 +58,7 @@ const REFUSED = [
   ['sslmode=require&statement_cache_size=0', 'write pooler=transaction if a pooler is in between'],
 ] as const
 
+const FORM_NAMES = Object.keys(FORMS) as (keyof typeof FORMS)[]
 const IMAGE = fileURLToPath(new URL('../../deploy/image/src/', import.meta.url))
 
 const stack = new AsyncDisposableStack()
@@ -79,14 +80,16 @@ beforeAll(async () => {
 afterAll(() => stack.disposeAsync())
 
 test('each service with another form: messages, posts, the stream and the audit work', async () => {
-  const forms = Object.keys(FORMS) as (keyof typeof FORMS)[]
-  expect(forms).toHaveLength(STORES.length)
+  expect(FORM_NAMES).toHaveLength(STORES.length)
   await using h = await startHarness({
     replicas: ONE_OF_EACH,
     // The system deletes its database in the end, and the other tests need this one.
     database: { ...stored, async [Symbol.asyncDispose]() {} },
     env: { NODE_EXTRA_CA_CERTS: ca },
-    databaseUrl: (url, name) => urlOf(forms[STORES.findIndex((store) => name.startsWith(store))] ?? forms[0], url),
+    databaseUrl(url, name) {
+      const form = FORM_NAMES[STORES.findIndex((store) => name.startsWith(store))]
+      return form === undefined ? url : urlOf(form, url)
+    },
   })
   const [anna, ben] = await h.agents(2)
   await got(ben.put(`/v2/contacts/${anna.id}`, { state: 'accepted' }))
@@ -123,7 +126,7 @@ async function run(program: string, args: readonly string[], env: NodeJS.Process
   return { status, stdout, stderr }
 }
 
-describe.each(Object.keys(FORMS) as (keyof typeof FORMS)[])('%s', (form) => {
+describe.each(FORM_NAMES)('%s', (form) => {
   test('roles, migrations and the books of a database', async () => {
     const passwords = {
       SVC_DATABASE_PASSWORD: parseDatabaseUrl(stored.urlFor('budget')).password,

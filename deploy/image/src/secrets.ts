@@ -57,7 +57,7 @@ await runCommand(async ({ args, say }) => {
 interface Command {
   folder: string
   nats: URL
-  database: URL
+  database: string
   rotate: string | undefined
   step: Step | undefined
 }
