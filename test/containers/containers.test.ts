@@ -111,13 +111,16 @@ describe.skipIf(reason !== undefined)(`in containers${reason === undefined ? '' 
       const [gateway] = cluster.podsOf('gateway')
       if (gateway === undefined) throw new Error('there is a gateway')
       const pid = await podman.inspect(gateway.container, '.State.Pid')
-      const [sender, reader] = (await agents(2)) as [Agent, Agent]
-      await got(reader.patch('/v2/me', { inbox_policy: 'open' }))
-      for (let sent = 0; sent < 10; sent += 1) await got(sender.send(reader, 'x'.repeat(50_000)))
+      const readers = await agents(5)
+      const [neighbour] = await agents(1)
+      for (const reader of readers) {
+        await got(reader.patch('/v2/me', { inbox_policy: 'open' }))
+        for (let sent = 0; sent < 10; sent += 1) await got(neighbour?.send(reader, 'x'.repeat(50_000)))
+      }
       {
-        using _ = await startFlood(gateway.address, reader)
+        using _ = await startFlood(gateway.address, readers)
         const isServed = async (): Promise<boolean> =>
-          (await sender.get('/v2/me', { url: urlOf(gateway.address, 8080) })).status === 200
+          (await neighbour?.get('/v2/me', { url: urlOf(gateway.address, 8080) }))?.status === 200
         for (let answered = 0; answered < 5; answered += 1) await eventually(isServed, { what: 'an answer in the flood' })
       }
       expect(await podman.inspect(gateway.container, '.State.OOMKilled')).toBe('false')

@@ -9,13 +9,15 @@ const BODY_BYTES = 96 * 1024
 
 /**
  * Each connection comes from another client, as a trusted proxy tells it.
- * @param reader has an inbox of large messages.
+ * @param readers have inboxes of large messages. Each may read 200 pages at once, of up to 512 KiB.
  */
-export async function startFlood(address: string, reader: Agent): Promise<Disposable> {
+export async function startFlood(address: string, readers: readonly Agent[]): Promise<Disposable> {
   const sockets = await Promise.all(
     Array.from({ length: 2 * CONNECTIONS }, (_, at) => {
       const client = `198.51.${100 + (at >> 8)}.${at & 255}`
-      return open(address, at % 2 === 0 ? unreadPages(reader, client) : endlessBody(reader, client))
+      const reader = readers[at % readers.length]
+      if (reader === undefined) throw new RangeError('there are readers')
+      return open(address, at < CONNECTIONS ? unreadPages(reader, client) : endlessBody(reader, client))
     }),
   )
   return {
