@@ -3,7 +3,7 @@
  * nothing can be pulled in a test. They have the programs of the npm packages, and are for tests only.
  */
 import { execFile } from 'node:child_process'
-import { chmodSync, cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -47,34 +47,34 @@ async function buildService(podman: Podman): Promise<void> {
   rmSync(folder, { recursive: true })
 }
 
-async function buildPostgres(podman: Podman): Promise<void> {
+export async function buildPostgres(podman: Podman): Promise<void> {
   const root = join(podman.folder, 'postgres')
   const programs = dirname(await findPostgres())
   cpSync(dirname(programs), join(root, 'usr/local'), { recursive: true, verbatimSymlinks: true })
   await copyLibraries(root, [join(programs, 'postgres'), join(programs, 'initdb'), '/bin/sh'], dirname(programs))
   mkdirSync(join(root, 'bin'))
-  cpSync('/bin/sh', join(root, 'bin/sh'), { dereference: true }) // initdb starts programs with it
+  copyFileSync('/bin/sh', join(root, 'bin/sh')) // initdb starts programs with it
   writeFileSync(join(root, 'entrypoint.sh'), POSTGRES_ENTRYPOINT)
   chmodSync(join(root, 'entrypoint.sh'), 0o755)
   await importRoot(podman, root, 'postgres:18', ['ENTRYPOINT ["/entrypoint.sh"]', 'STOPSIGNAL SIGINT'])
 }
 
-async function buildNats(podman: Podman): Promise<void> {
+export async function buildNats(podman: Podman): Promise<void> {
   const root = join(podman.folder, 'nats')
   const program = await findNatsServer()
-  await copyLibraries(root, [program], '')
-  cpSync(program, join(root, 'usr/local/bin/nats-server'))
+  mkdirSync(join(root, 'usr/local/bin'), { recursive: true })
+  copyFileSync(program, join(root, 'usr/local/bin/nats-server'))
   await importRoot(podman, root, 'nats:2.14', ['ENTRYPOINT ["nats-server"]'])
 }
 
-/** Copies the libraries that the programs load from this machine, except for those below a folder. */
+/** Copies the libraries that the programs load from this machine, except for those below a folder. NATS needs none. */
 async function copyLibraries(root: string, programs: readonly string[], except: string): Promise<void> {
   for (const program of programs) {
     const { stdout } = await run('ldd', [program]).catch(() => ({ stdout: '' })) // a static program has none
     for (const [, library = ''] of stdout.matchAll(/(\/\S+) \(0x/g)) {
-      if (except !== '' && library.startsWith(except)) continue
+      if (library.startsWith(except)) continue
       mkdirSync(join(root, dirname(library)), { recursive: true })
-      cpSync(library, join(root, library), { dereference: true })
+      copyFileSync(library, join(root, library))
     }
   }
 }

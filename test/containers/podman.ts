@@ -1,6 +1,7 @@
 /** Podman with storage, networks and temporary files of its own, so that two runs at once do not meet. */
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -36,16 +37,16 @@ export function whyNoContainers(): string | undefined {
 
 export class Podman implements AsyncDisposable {
   /** Everything of this run. It is removed at the end. */
-  readonly folder = mkdtempSync(join(tmpdir(), 'svc-containers-'))
+  readonly folder = join(tmpdir(), `svc-containers-${randomBytes(4).toString('hex')}`) // names of images are lower case
   readonly #options: readonly string[]
 
   constructor() {
     const path = (name: string): string => join(this.folder, name)
+    mkdirSync(path('networks'), { recursive: true })
     writeFileSync(path('containers.conf'), CONTAINERS_CONF)
-    mkdirSync(path('networks'))
     this.#options = [
       ...['--root', path('storage'), '--runroot', path('run'), '--tmpdir', path('tmp')],
-      ...['--network-config-dir', path('networks'), '--storage-driver', 'vfs'],
+      ...['--network-config-dir', path('networks')],
       // crun refuses machines that have both versions of cgroups.
       ...['--runtime', 'runc', '--cgroup-manager', 'cgroupfs'],
     ]
