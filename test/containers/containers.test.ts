@@ -20,7 +20,7 @@ import { PodEdge } from './edge.ts'
 import { startFlood } from './flood.ts'
 import { buildImages } from './images.ts'
 import { ContainerNetwork, urlOf } from './network.ts'
-import { renderProduction, withoutUsers } from './overlays.ts'
+import { listeningOnIpv6, renderProduction, withoutUsers } from './overlays.ts'
 import { Podman, whyNoContainers } from './podman.ts'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
@@ -47,7 +47,7 @@ describe.skipIf(reason !== undefined)(`in containers${reason === undefined ? '' 
   test.each<[string, 4 | 6, (trial: Manifest[]) => Manifest[], IPodSecurityContext?]>([
     ['as it is', 4, (trial) => trial],
     ['as the users that the platform chooses', 4, withoutUsers, assigned],
-    ['on a network with IPv6 only', 6, (trial) => trial],
+    ['on a network with IPv6 only', 6, listeningOnIpv6],
   ])('overlays/trial runs %s', { timeout: 600_000 }, async (_, family, change, user) => {
     const network = await ContainerNetwork.create(podman, family)
     await using cluster = new Cluster(podman, network, change(render(join(KUBERNETES, 'overlays/trial'))), user)

@@ -47,7 +47,7 @@ async function buildService(podman: Podman): Promise<void> {
   rmSync(folder, { recursive: true })
 }
 
-export async function buildPostgres(podman: Podman): Promise<void> {
+async function buildPostgres(podman: Podman): Promise<void> {
   const root = join(podman.folder, 'postgres')
   const programs = dirname(await findPostgres())
   cpSync(dirname(programs), join(root, 'usr/local'), { recursive: true, verbatimSymlinks: true })
@@ -59,7 +59,7 @@ export async function buildPostgres(podman: Podman): Promise<void> {
   await importRoot(podman, root, 'postgres:18', ['ENTRYPOINT ["/entrypoint.sh"]', 'STOPSIGNAL SIGINT'])
 }
 
-export async function buildNats(podman: Podman): Promise<void> {
+async function buildNats(podman: Podman): Promise<void> {
   const root = join(podman.folder, 'nats')
   const program = await findNatsServer()
   mkdirSync(join(root, 'usr/local/bin'), { recursive: true })

@@ -68,3 +68,8 @@ export function withoutUsers(manifests: readonly Manifest[]): Manifest[] {
     ['runAsUser', 'runAsGroup', 'fsGroup'].includes(key) ? undefined : value,
   ) as Manifest[]
 }
+
+/** Node listens on one family for `0.0.0.0`, and on both for `::`. NATS and Postgres listen on both. */
+export function listeningOnIpv6(manifests: readonly Manifest[]): Manifest[] {
+  return JSON.parse(JSON.stringify(manifests).replaceAll('"0.0.0.0"', '"::"')) as Manifest[]
+}
