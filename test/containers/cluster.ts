@@ -7,8 +7,8 @@ import type { IContainer, IPodSecurityContext } from 'kubernetes-models/v1'
 import { type Manifest, nameOf, type Workload, workloadsOf } from '../deploy/kubernetes/render.ts'
 import { eventually } from '../support/eventually.ts'
 import { type ContainerNetwork, urlOf } from './network.ts'
-import { podOf } from './pods.ts'
 import type { Podman } from './podman.ts'
+import { podOf } from './pods.ts'
 
 export interface RunningPod {
   readonly name: string
@@ -20,7 +20,7 @@ export interface RunningPod {
 
 type Probe = NonNullable<IContainer['readinessProbe']>
 
-const READY_MS = 120_000
+const READY_MS = 400_000
 
 export class Cluster implements AsyncDisposable {
   readonly #podman: Podman
@@ -142,7 +142,14 @@ export class Cluster implements AsyncDisposable {
   async #play(workload: Workload, name: string, address: string): Promise<RunningPod> {
     const folder = join(this.#folder, 'pods')
     const secrets = join(this.#folder, 'secrets')
-    const pod = podOf(workload, { name, address, manifests: this.#manifests, secrets, folder, assigned: this.#assigned })
+    const pod = podOf(workload, {
+      name,
+      address,
+      manifests: this.#manifests,
+      secrets,
+      folder,
+      assigned: this.#assigned,
+    })
     const network = this.#network.optionFor(address, this.#servicesOf(workload, name))
     await this.#podman.run(['kube', 'play', '--network', network, '-'], JSON.stringify(pod))
     return { name, address, container: `${name}-${workload.template.spec?.containers[0]?.name}`, workload }

@@ -50,7 +50,7 @@ export class PodEdge implements AsyncDisposable {
     if (!answer.includes('changed')) throw new Error(`HAProxy: ${answer}`)
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#proxy[Symbol.asyncDispose]()
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#proxy[Symbol.asyncDispose]()
   }
 }

@@ -44,11 +44,20 @@ function unreadPages(reader: Agent, client: string): string {
 }
 
 function endlessBody(reader: Agent, client: string): string {
-  const fields = { ...reader.sign('POST', '/v2/messages'), 'Content-Type': 'application/json', 'Content-Length': BODY_BYTES }
+  const fields = {
+    ...reader.sign('POST', '/v2/messages'),
+    'Content-Type': 'application/json',
+    'Content-Length': BODY_BYTES,
+  }
   return head('POST', '/v2/messages', client, fields) + 'x'.repeat(BODY_BYTES - 1)
 }
 
-function head(method: string, target: string, client: string, fields: Readonly<Record<string, string | number>>): string {
+function head(
+  method: string,
+  target: string,
+  client: string,
+  fields: Readonly<Record<string, string | number>>,
+): string {
   const lines = Object.entries({ Host: 'agents.example.org', 'X-Forwarded-For': client, ...fields })
   return `${method} ${target} HTTP/1.1\r\n${lines.map((line) => line.join(': ')).join('\r\n')}\r\n\r\n`
 }
