@@ -32,6 +32,8 @@ async function exchange(url: string): Promise<string> {
   const options = { cwd: REPOSITORY, env: { ...process.env, SVC_URL: url } }
   return (await promisify(execFile)(process.execPath, ['clients/sdk/examples/two-agents.ts'], options)).stdout
 }
+/** 16,000 bytes in 4,000 characters, the most that a message may have. */
+const LARGEST_BODY = '\u{1F4E8}'.repeat(4_000)
 const EXCHANGED = 'hello\nprocessed 1\n'
 
 describe.skipIf(reason !== undefined)(`in containers${reason === undefined ? '' : ` (skipped: ${reason})`}`, () => {
@@ -93,7 +95,10 @@ describe.skipIf(reason !== undefined)(`in containers${reason === undefined ? '' 
       timeout: 900_000,
     }, async () => {
       // Few enough for the rate of one address, which all of them share.
-      await using load = await startRollingLoad({ system: { urls: [edge.url] }, agents }, { receiver, pauseMs: 400 })
+      await using load = await startRollingLoad(
+        { system: { urls: [edge.url] }, agents },
+        { receiver, pauseMs: 400, behindProxy: true },
+      )
       await load.more(50)
       await Promise.all(
         SERVICES.map((service) =>
@@ -115,7 +120,7 @@ describe.skipIf(reason !== undefined)(`in containers${reason === undefined ? '' 
       if (neighbour === undefined) throw new Error('there is a neighbour')
       for (const reader of readers) {
         await got(reader.patch('/v2/me', { inbox_policy: 'open' }))
-        for (let sent = 0; sent < 10; sent += 1) await got(neighbour.send(reader, 'x'.repeat(50_000)))
+        for (let sent = 0; sent < 35; sent += 1) await got(neighbour.send(reader, LARGEST_BODY))
       }
       {
         using _ = await startFlood(gateway.address, readers)

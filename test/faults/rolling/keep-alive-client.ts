@@ -35,7 +35,11 @@ const ASK_MS = 100
 /** A client may resend a request if the server closed its idle connection at that moment (RFC 9112, 9.3.1). */
 const MAX_AGAIN = 2
 
-export function createKeepAliveClient(urls: readonly string[]): KeepAliveClient {
+/** @param options.behindProxy the addresses are of proxies, which choose gateways themselves: all of them are always used. */
+export function createKeepAliveClient(
+  urls: readonly string[],
+  { behindProxy = false }: { behindProxy?: boolean } = {},
+): KeepAliveClient {
   const gateways = urls.map((url) => ({
     url,
     isReady: true,
@@ -45,7 +49,7 @@ export function createKeepAliveClient(urls: readonly string[]): KeepAliveClient 
   let turn = 0
   let stopped = false
   const asking = gateways.map(async (gateway) => {
-    while (!stopped) {
+    while (!stopped && !behindProxy) {
       gateway.isReady = await isReady(gateway.url)
       await sleep(ASK_MS)
     }
