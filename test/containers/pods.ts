@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { IContainer, IPodSecurityContext, IVolume } from 'kubernetes-models/v1'
 import type { Manifest, Workload } from '../deploy/kubernetes/render.ts'
 
-export interface PodPlace {
+interface PodPlace {
   readonly name: string
   readonly address: string
   readonly manifests: readonly Manifest[]
