@@ -5,7 +5,7 @@ export default defineConfig({
   test: {
     include: [
       '{clients,libs,services}/*/{src,test}/**/*.test.ts',
-      'deploy/{build,image,local,npm}/**/*.test.ts',
+      'deploy/{build,image,local,npm,release}/**/*.test.ts',
       'test/**/*.test.ts',
     ],
     exclude: ['**/node_modules/**'],

@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { POOLS } from '../tools/simulation/inputs.ts'
 import { connectionRows, connectionsAtMost, KEPT_CONNECTIONS } from './connections.ts'
 import { KUBERNETES, render } from './kubernetes/render.ts'
 
@@ -37,6 +36,4 @@ test('docs/operating/scale.md has the connections of every service, at rest, at 
     ['`max_connections`', '', '', ...sums.map((sum) => String(sum + KEPT_CONNECTIONS))],
   ])
   expect(sums[2]).toBe(connectionsAtMost(manifests))
-  // The plans on that page use the same pool sizes.
-  expect(Object.entries(POOLS).toSorted()).toEqual(rows.slice(0, -1).map(([who, pool]) => [who, Number(pool)]))
 })

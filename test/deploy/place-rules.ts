@@ -12,12 +12,16 @@ const MIN_TTL_SECONDS = 60 * 60
 /** A metric of ours in an autoscaler's query, with its namespace. */
 const METRIC = /agentmsg_\w+(\{namespace="([^"]*)"\})?/g
 
-/** What ingress-nginx needs to send each request once and each event at once. Any other annotation may change requests. */
+/** What ingress-nginx and OpenShift's router need to send each request once and each event at once. Others may change requests. */
 const HARMLESS_ANNOTATIONS: Readonly<Record<string, string>> = {
   'nginx.ingress.kubernetes.io/proxy-next-upstream': 'off',
   'nginx.ingress.kubernetes.io/proxy-buffering': 'off',
   'nginx.ingress.kubernetes.io/proxy-read-timeout': '330',
   'nginx.ingress.kubernetes.io/proxy-body-size': '1m',
+  'haproxy.router.openshift.io/timeout': '330s',
+  'haproxy.router.openshift.io/balance': 'leastconn',
+  'haproxy.router.openshift.io/disable_cookies': 'true',
+  'haproxy.router.openshift.io/set-forwarded-headers': 'append',
 }
 
 export const PLACE_RULES = {
@@ -26,7 +30,7 @@ export const PLACE_RULES = {
     overlay,
   }) => {
     const [host] = environmentsOf(manifests).get('gateway')?.SVC_AUTHORITY?.split(':') ?? []
-    const edges = manifests.filter(({ kind }) => ['HTTPRoute', 'Ingress'].includes(kind))
+    const edges = manifests.filter(({ kind }) => ['HTTPRoute', 'Ingress', 'Route'].includes(kind))
     return [
       ...(overlay === 'trial' || edges.length === 1 ? [] : [`there are ${edges.length} edges instead of one`]),
       ...edges.flatMap((edge) =>
@@ -37,7 +41,7 @@ export const PLACE_RULES = {
           .filter(([name, value]) => HARMLESS_ANNOTATIONS[name] !== value)
           .map(([name, value]) => `the edge has the annotation ${name}: ${value}`),
       ),
-      ...edges.flatMap((edge) => (edge.kind === 'HTTPRoute' ? problemsOfRoute(edge) : problemsOfIngress(edge))),
+      ...edges.flatMap((edge) => EDGES[edge.kind as keyof typeof EDGES](edge)),
     ]
   },
 
@@ -128,8 +132,11 @@ export const PLACE_RULES = {
     }),
 } satisfies Record<string, Rule>
 
+const EDGES = { HTTPRoute: problemsOfRoute, Ingress: problemsOfIngress, Route: problemsOfOpenShiftRoute }
+
 function hostsOf(edge: Manifest): string[] {
   if (edge.kind === 'HTTPRoute') return (edge.spec as { hostnames?: string[] }).hostnames ?? []
+  if (edge.kind === 'Route') return [(edge.spec as { host: string }).host]
   return ((edge as unknown as IIngress).spec?.rules ?? []).map(({ host = '' }) => host)
 }
 
@@ -142,6 +149,14 @@ function problemsOfIngress(edge: Manifest): string[] {
     ...(paths.map(({ path, pathType }) => `${pathType} ${path}`).join() === 'Prefix /'
       ? []
       : ['the edge does not forward exactly the prefix /']),
+  ]
+}
+
+function problemsOfOpenShiftRoute({ spec }: Manifest): string[] {
+  const { tls, path } = spec as { tls?: { termination?: string }; path?: string }
+  return [
+    ...(tls?.termination === 'edge' ? [] : ['the edge has no certificate']),
+    ...(path === undefined ? [] : ['the edge forwards only a part of the paths']),
   ]
 }
 
@@ -176,13 +191,14 @@ function selects({ spec }: INetworkPolicy, labels: Readonly<Record<string, strin
 
 type Egress = NonNullable<NonNullable<INetworkPolicy['spec']>['egress']>[number]
 
-/** Allows one port, and only pods that a selector names or a network of at most 256 addresses. */
+/** Allows one port, and only pods that a selector names, or networks of at most 256 IPv4 addresses or one IPv6 subnet. */
 function isNarrow(what: string): (egress: Egress) => string[] {
   return ({ to = [], ports = [] }) => [
     ...(ports.length === 1 && typeof ports[0]?.port === 'number' ? [] : [`${what}: does not allow exactly one port`]),
     ...(to.length > 0 ? [] : [`${what}: allows every address`]),
     ...to
-      .filter(({ ipBlock }) => ipBlock !== undefined && Number(ipBlock.cidr.split('/')[1]) < 24)
-      .map(({ ipBlock }) => `${what}: allows ${ipBlock?.cidr}, more than 256 addresses`),
+      .flatMap(({ ipBlock }) => ipBlock?.cidr ?? [])
+      .filter((cidr) => Number(cidr.split('/')[1]) < (cidr.includes(':') ? 64 : 24))
+      .map((cidr) => `${what}: allows ${cidr}, more than a subnet`),
   ]
 }

@@ -1,5 +1,4 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Facts, ROOT, readFacts } from './facts.ts'
@@ -11,9 +10,9 @@ import {
   OVERLAYS,
   type Overlay,
   render,
+  renderCopy,
   renderWith,
   servicesOf,
-  workloadsOf,
 } from './kubernetes/render.ts'
 import { RULES, type Rule } from './kubernetes/rules.ts'
 import { findSchemaProblems } from './kubernetes/schema.ts'
@@ -36,27 +35,6 @@ describe.each(OVERLAYS)('overlay %s', (overlay) => {
   })
 })
 
-/** A copy of the overlay with another place, as a platform team would make it. */
-function renderElsewhere(overlay: Overlay, change: (folder: string) => void): Manifest[] {
-  const folder = mkdtempSync(join(tmpdir(), 'kubernetes-'))
-  try {
-    cpSync(KUBERNETES, join(folder, 'kubernetes'), { recursive: true })
-    for (const other of ['nats', 'observability'])
-      cpSync(join(KUBERNETES, '..', other), join(folder, other), { recursive: true })
-    const own = join(folder, 'kubernetes/overlays', overlay)
-    change(own)
-    return render(own)
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
-}
-
-const edit = (file: string, from: RegExp, to: string): void => {
-  const text = readFileSync(file, 'utf8')
-  expect(text).toMatch(from)
-  writeFileSync(file, text.replaceAll(from, to))
-}
-
 const PLACE = {
   HOST: 'agents.test',
   TRUSTED_PROXIES: '192.0.2.0/28',
@@ -65,8 +43,10 @@ const PLACE = {
   EDGE_LISTENER: 'tls',
   INGRESS_CLASS: 'internal',
   DATABASE_CIDR: '192.0.2.32/28',
+  DATABASE_CIDR_B: 'fd00:20::/64',
   DATABASE_PORT: '6432',
   NATS_CIDR: '192.0.2.64/32',
+  NATS_CIDR_B: 'fd00:30::4/128',
   NATS_PORT: '4333',
   PROMETHEUS: 'http://prometheus.test:9091',
   COLLECTOR_NAMESPACE: 'traces',
@@ -74,24 +54,26 @@ const PLACE = {
 }
 
 test('place.env, the namespace and the release are all that another cluster changes', async () => {
-  const manifests = renderElsewhere('platform', (own) => {
+  const manifests = renderCopy('platform', (own, edit) => {
     const text = readFileSync(join(own, 'place/place.env'), 'utf8')
     expect([...text.matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name)).toEqual(Object.keys(PLACE))
     for (const [name, value] of Object.entries(PLACE))
-      edit(join(own, 'place/place.env'), RegExp(`^${name}=.*$`, 'gm'), `${name}=${value}`)
-    edit(join(own, 'kustomization.yaml'), /namespace: svc/g, 'namespace: agents')
-    edit(join(own, 'kustomization.yaml'), /components\/gateway-api/g, 'components/ingress')
+      edit('place/place.env', RegExp(`^${name}=.*$`, 'gm'), `${name}=${value}`)
+    edit('kustomization.yaml', /namespace: svc/g, 'namespace: agents')
+    edit('kustomization.yaml', /components\/gateway-api/g, 'components/ingress')
     edit(
-      join(own, 'kustomization.yaml'),
+      'kustomization.yaml',
       /- \.\.\/\.\.\/components\/ingress/g,
       '- ../../components/ingress\n  - ../../components/gateway-api',
     )
-    edit(join(own, 'namespace.yaml'), /name: svc/g, 'name: agents')
-    edit(join(own, 'release.yaml'), /-2-0-0/g, '-2-1-0')
+    edit('namespace.yaml', /name: svc/g, 'name: agents')
+    edit('release.yaml', /-2-0-0/g, '-2-1-0')
   })
   const text = JSON.stringify(manifests)
   for (const value of Object.values(PLACE)) expect(text).toContain(value)
-  expect(text).not.toMatch(/agents\.example\.org|10\.20\.|10\.30\.|"namespace":"svc"|-2-0-0|prometheus-operated/)
+  expect(text).not.toMatch(
+    /agents\.example\.org|10\.20\.|10\.30\.|2001:db8::\/128|"namespace":"svc"|-2-0-0|prometheus-operated/,
+  )
   expect(specOf(manifests, 'HTTPRoute', 'gateway')).toMatchObject({
     hostnames: ['agents.test'],
     parentRefs: [{ name: 'shared', namespace: 'edges', sectionName: 'tls' }],
@@ -102,10 +84,10 @@ test('place.env, the namespace and the release are all that another cluster chan
     tls: [{ hosts: ['agents.test'] }],
   })
   expect(specOf(manifests, 'NetworkPolicy', 'to-external-nats').egress).toEqual([
-    { to: [{ ipBlock: { cidr: '192.0.2.64/32' } }], ports: [{ port: 4333 }] },
+    { to: [{ ipBlock: { cidr: '192.0.2.64/32' } }, { ipBlock: { cidr: 'fd00:30::4/128' } }], ports: [{ port: 4333 }] },
   ])
   expect(specOf(manifests, 'NetworkPolicy', 'to-external-databases').egress).toEqual([
-    { to: [{ ipBlock: { cidr: '192.0.2.32/28' } }], ports: [{ port: 6432 }] },
+    { to: [{ ipBlock: { cidr: '192.0.2.32/28' } }, { ipBlock: { cidr: 'fd00:20::/64' } }], ports: [{ port: 6432 }] },
   ])
   expect(specOf(manifests, 'NetworkPolicy', 'to-collector').egress).toEqual([
     {
@@ -160,12 +142,10 @@ test('the components that no overlay uses are valid, and pass the rules for pods
 test('each patch of docs/operating/platform.md does what the page says', () => {
   const page = readFileSync(join(ROOT, 'docs/operating/platform.md'), 'utf8')
   const patches = [...page.matchAll(/ {2}```yaml\n([\s\S]*?) {2}```/g)].map(([, patch = '']) => patch)
-  expect(patches).toHaveLength(4)
+  expect(patches).toHaveLength(3)
   const manifests = renderWith(['database-roles'], `patches:\n${patches.join('')}`)
   const accounts = manifests.filter(({ kind }) => kind === 'ServiceAccount')
   expect(accounts.filter(({ imagePullSecrets }) => imagePullSecrets === undefined)).toEqual([])
-  const users = workloadsOf(manifests).map(({ template }) => template.spec?.securityContext ?? {})
-  expect(users.filter((one) => 'runAsUser' in one || 'runAsGroup' in one || 'fsGroup' in one)).toEqual([])
   for (const [name, cidr] of [
     ['names', '169.254.20.10/32'],
     ['gateway', '10.40.0.0/24'],

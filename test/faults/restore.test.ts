@@ -189,7 +189,10 @@ test('svc admin backup, drill and restore: under load, killed anywhere and repea
   await die(['backup', backup], 'backup.table=kill@20')
   await die(['backup', backup], 'backup.written=kill')
   expect(readdirSync(backups)).toEqual(['first.unfinished'])
-  expect(await run(['drill', backups])).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('is no backup') })
+  expect(await run(['drill', backups])).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining('is not a backup'),
+  })
   const before = [...load.accepted]
   const made = await run(['backup', backup, '--json'])
   expect(made).toMatchObject({ exitCode: 0 })

@@ -29,8 +29,8 @@ const SENT_AFTER = IS_LONG ? 60 : 15
 const PAUSE_MS = IS_LONG ? 0 : 40
 const READERS = 3
 const CAUGHT_UP_MS = 30_000
-/** A call is answered within 5 s (spec 3.17). The rest of the time is for a busy machine, as in the short form. */
-const ANSWER_LIMIT_MS = IS_LONG ? 6_500 : 10_000
+/** A call is answered within 5 s (spec 3.17). The short form runs beside other tests, so it finds only calls that hang. */
+const ANSWER_LIMIT_MS = IS_LONG ? 6_500 : 20_000
 /** How long a fault of the network lasts. */
 const HELD_MS = IS_LONG ? 6_000 : 1_500
 const REPLICAS = { boards: 1, budget: 1, webhook: 1 }

@@ -321,8 +321,8 @@ describe('traces', () => {
     ]
     // Each process sends its spans at its own time.
     await eventually(() => {
-      expect(path('sql call identity.admit')).toEqual([
-        'svc-identity sql call identity.admit',
+      expect(path('sql identity.admit')).toEqual([
+        'svc-identity sql identity.admit',
         'svc-identity batch identity.admit',
         'svc-identity svc.identity.admit-request',
         'svc-gateway svc.identity.admit-request',

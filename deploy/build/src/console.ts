@@ -27,7 +27,7 @@ const COMMON: BuildOptions = {
   chunkNames: '[name]-[hash]',
   assetNames: '[name]-[hash]',
   publicPath: SERVED_UNDER,
-  // The image has no tsconfig.base.json, and must be made of the same code.
+  // The code must be the same without the files of tsc.
   tsconfigRaw: '{}',
   jsx: 'automatic',
   jsxImportSource: 'preact',
@@ -40,8 +40,8 @@ interface Output {
   readonly content: Buffer
 }
 
-/** @throws Error with the bundler's message if the sources are wrong. */
-export async function buildConsole(folder: string): Promise<void> {
+/** @returns what the console is made of. @throws Error with the bundler's message if the sources are wrong. */
+export async function buildConsole(folder: string): Promise<Metafile['outputs']> {
   mkdirSync(folder, { recursive: true })
   const worker = await build({ ...COMMON, entryPoints: ['src/work/worker.ts'] })
   const [workerFile] = outputs(worker.outputFiles)
@@ -51,6 +51,7 @@ export async function buildConsole(folder: string): Promise<void> {
   const html = pageFrom(readFileSync(join(FOLDER, 'index.html'), 'utf8'), firstOf(page.metafile))
   const files = [{ name: 'index.html', content: Buffer.from(html) }, workerFile, ...outputs(page.outputFiles)]
   await Promise.all(files.map((file) => write(folder, file)))
+  return { ...worker.metafile?.outputs, ...page.metafile?.outputs }
 }
 
 function outputs(files: readonly { path: string; contents: Uint8Array }[] | undefined): Output[] {

@@ -2,7 +2,8 @@
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, posix, relative } from 'node:path'
-import { type BuildOptions, build, type Plugin } from 'esbuild'
+import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
+import { foldersOf } from './packages.ts'
 import { ROOT } from './sources.ts'
 
 /** What a person or a container starts, by name: `node <folder>/<name>.js`. */
@@ -32,7 +33,8 @@ const COMMON: BuildOptions = {
   platform: 'node',
   target: 'node24',
   write: false,
-  // The image has no tsconfig.base.json, and must be made of the same code.
+  metafile: true,
+  // The code must be the same without the files of tsc.
   tsconfigRaw: '{}',
   logLevel: 'silent',
 }
@@ -61,24 +63,26 @@ function placeOf(path: string): string {
   return `programs/${part}.js`
 }
 
-export async function buildPrograms(folder: string): Promise<void> {
-  await bundle({ ...PROGRAMS, ...PARTS, ...STARTER }, folder)
+/** @returns what the modules are made of. */
+export async function buildPrograms(folder: string): Promise<Metafile['outputs']> {
   for (const name of Object.keys(PROGRAMS))
     writeFileSync(join(folder, `${name}.js`), `import './programs/starter.js'\nawait import('./programs/${name}.js')\n`)
+  return bundle({ ...PROGRAMS, ...PARTS, ...STARTER }, folder)
 }
 
 /**
  * Makes one module of each entry: `programs/<name>.js` and its source map in the folder.
  * @param entries modules, by name.
  * @param options for what runs elsewhere than the services.
+ * @returns what the modules are made of.
  */
 export async function bundle(
   entries: Readonly<Record<string, string>>,
   folder: string,
   options: Pick<BuildOptions, 'target' | 'splitting' | 'sourcemap'> = {},
-): Promise<void> {
+): Promise<Metafile['outputs']> {
   mkdirSync(join(folder, 'programs'), { recursive: true })
-  const { outputFiles } = await build({
+  const { outputFiles, metafile } = await build({
     ...COMMON,
     entryPoints: entries,
     // The names in source maps are relative to this folder, wherever the build is.
@@ -94,12 +98,16 @@ export async function bundle(
     ...options,
   })
   for (const { path, contents } of outputFiles ?? []) writeFileSync(join(folder, relative(ROOT, path)), contents)
+  return metafile?.outputs ?? {}
 }
 
-/** Packages that cannot be part of a module, because programs load them by name: a native binding, and files to serve. */
-export async function buildPackages(folder: string, platform: string): Promise<void> {
+/**
+ * Packages that cannot be part of a module, because programs load them by name: a native binding, and files to serve.
+ * @returns their folders.
+ */
+export async function buildPackages(folder: string, platform: string): Promise<string[]> {
   const sodium = dirname(createRequire(join(ROOT, 'libs/svc1/package.json')).resolve('sodium-native'))
-  const { outputFiles } = await build({
+  const { outputFiles, metafile } = await build({
     ...COMMON,
     entryPoints: [join(sodium, 'index.js')],
     format: 'cjs',
@@ -121,4 +129,5 @@ export async function buildPackages(folder: string, platform: string): Promise<v
   mkdirSync(files)
   for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js'])
     copyFileSync(viewer.resolve(`swagger-ui-dist/${name}`), join(files, name))
+  return [...foldersOf(metafile?.outputs ?? {}), relative(ROOT, dirname(viewer.resolve('swagger-ui-dist')))]
 }

@@ -67,6 +67,5 @@ export async function unpackApp(
   const app = join(root, 'app')
   const platform = `linux-${NPM_NAMES[architecture]}`
   await run(process.execPath, ['deploy/build/src/main.ts', app, platform], { cwd: sources })
-  // Names every package and version in the image.
-  copyFileSync(join(sources, 'pnpm-lock.yaml'), join(app, 'pnpm-lock.yaml'))
+  copyFileSync(join(app, 'packages.json'), join(work, 'packages.json')) // the same for every architecture
 }

@@ -1,7 +1,7 @@
 /**
  * `npx pnpm image <folder>` builds the image of the last commit, or of `--commit`, for linux/amd64 and linux/arm64, as an OCI
- * layout in the folder, and prints its digest. The same commit gives the same digest on every machine. Needs Debian, with `apt-get`,
- * `dpkg-deb`, `tar`, `git` and `npm`, and no container engine.
+ * layout in the folder, and its bill of materials as `<folder>.cdx.json`, and prints its digest. The same commit gives the
+ * same bytes on every machine. Needs Debian 12, with `apt-get`, `dpkg-deb`, `tar`, `git` and `npm`, and no container engine.
  * `npx pnpm image --lock` writes the current versions and hashes of Debian's packages and of Node into lock.json.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -9,20 +9,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { lockNode, type NodeBinary, unpackApp, unpackNode } from './app.ts'
-import { type DebianPackage, lockPackages, unpackDebian } from './debian.ts'
+import type { Package } from '@svc/build/packages.ts'
+import { unpackApp, unpackNode } from './app.ts'
+import { unpackDebian } from './debian.ts'
 import { writeLayer } from './layer.ts'
 import { type Architecture, type PlatformImage, writeLayout } from './layout.ts'
+import { readLock, writeLock } from './lock.ts'
 import { run } from './run.ts'
-
-interface Lock {
-  readonly node: NodeBinary
-  readonly debian: Readonly<Record<Architecture, readonly DebianPackage[]>>
-}
+import { makeSbom } from './sbom.ts'
 
 const ARCHITECTURES: readonly Architecture[] = ['amd64', 'arm64']
 const REPOSITORY = fileURLToPath(new URL('../../../', import.meta.url))
-const LOCK = new URL('lock.json', import.meta.url)
 const USAGE =
   'usage: npx pnpm image <folder> [--arch amd64|arm64] [--source <address of the sources>] [--commit <commit>], or npx pnpm image --lock'
 
@@ -47,7 +44,7 @@ try {
   })
   const wanted = ARCHITECTURES.filter((architecture) => values.arch?.includes(architecture) ?? true)
   const [folder, ...others] = positionals
-  if (values.lock === true) await writeLock()
+  if (values.lock === true) await writeLock(work)
   else if (folder === undefined || others.length > 0 || wanted.length === 0) throw new Error(USAGE)
   else console.log(await build(folder, wanted, values))
 } catch (error) {
@@ -69,8 +66,9 @@ async function build(
   mkdirSync(folder) // fails if the folder exists, so that nothing of an earlier build remains
   const images: PlatformImage[] = []
   for (const architecture of architectures) images.push(await buildFor(folder, architecture, { commit, epochSeconds }))
-  return writeLayout(folder, images, {
-    created: new Date(epochSeconds * 1_000).toISOString(),
+  const created = new Date(epochSeconds * 1_000).toISOString()
+  const digest = await writeLayout(folder, images, {
+    created,
     tag: version,
     config: CONFIG,
     labels: {
@@ -81,6 +79,10 @@ async function build(
       'org.opencontainers.image.source': source,
     },
   })
+  const packages = JSON.parse(readFileSync(join(work, 'packages.json'), 'utf8')) as Package[]
+  const sbom = await makeSbom({ name, version, digest, created }, { lock: readLock(), architectures, packages })
+  writeFileSync(`${folder}.cdx.json`, sbom)
+  return digest
 }
 
 /** The layers that change least come first. They are written into the target folder, because moving them on the same disk is cheap. */
@@ -89,7 +91,7 @@ async function buildFor(
   architecture: Architecture,
   { commit, epochSeconds }: { commit: string; epochSeconds: number },
 ): Promise<PlatformImage> {
-  const lock = JSON.parse(readFileSync(LOCK, 'utf8')) as Lock
+  const lock = readLock()
   const given = { work, architecture, commit, node: lock.node, packages: lock.debian[architecture] }
   const layers: string[] = []
   for (const unpack of [unpackDebian, unpackNode, unpackApp]) {
@@ -101,12 +103,4 @@ async function buildFor(
     layers.push(layer)
   }
   return { architecture, layers }
-}
-
-async function writeLock(): Promise<void> {
-  const lock: Lock = {
-    node: await lockNode(work, process.versions.node),
-    debian: { amd64: await lockPackages(work, 'amd64'), arm64: await lockPackages(work, 'arm64') },
-  }
-  writeFileSync(LOCK, `${JSON.stringify(lock, null, 2)}\n`)
 }

@@ -3,7 +3,9 @@ import { readAuthority } from '@svc/config/authority.ts'
 import { readDatabaseUrl, readNats } from '@svc/config/connections.ts'
 import { parseDatabaseUrl } from '@svc/config/database-url.ts'
 import { type EnvReader, envReader } from '@svc/config/env-reader.ts'
+import { urlHost } from '@svc/config/host.ts'
 import type { NatsAccess } from '@svc/config/nats-access.ts'
+import { LOOPBACK } from './engines/loopback.ts'
 import { SERVICES, type ServiceName } from './topology.ts'
 
 /**
@@ -49,9 +51,9 @@ export function readConfig(env: NodeJS.ProcessEnv, part: Part = 'all'): LocalCon
   const config: LocalConfig = {
     part,
     dataDir: resolve(e.string('SVC_DATA_DIR', { default: '.data' })),
-    httpHost: e.string('SVC_HTTP_HOST', { default: '127.0.0.1' }),
+    httpHost: e.string('SVC_HTTP_HOST', { default: LOOPBACK }),
     httpPort,
-    authority: readAuthority(e, `127.0.0.1:${httpPort}`),
+    authority: readAuthority(e, `${urlHost(LOOPBACK)}:${httpPort}`),
     challengeKey: readOwnKey(e, 'SVC_CHALLENGE_KEY'),
     webhookSecretKey: readOwnKey(e, 'SVC_WEBHOOK_SECRET_KEY'),
     replicas: replicasOf(part, readReplicas(e)),

@@ -1,5 +1,6 @@
 import { type Child, type Ending, startChild } from '@svc/processes/child.ts'
 import { type Mark, markOf } from '@svc/processes/marks.ts'
+import { LOOPBACK } from './engines/loopback.ts'
 import { type NatsUser, type ServiceName, STORES, type StoreName } from './topology.ts'
 
 export interface ServiceOptions {
@@ -35,6 +36,9 @@ export function environmentFor(service: ServiceName, index: number, settings: Sy
   const store = STORES.find((one) => one === service)
   const metricsPort = settings.metricsPorts?.get(`${service}-${index}`)
   return {
+    SVC_HTTP_HOST: LOOPBACK,
+    SVC_METRICS_HOST: LOOPBACK,
+    SVC_STREAM_HOST: LOOPBACK,
     ...settings.env,
     SVC_NATS_URL: settings.natsUrlFor(service),
     SVC_DATABASE_URL: store && settings.databaseUrlFor(store),

@@ -4,14 +4,13 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { packExtension } from '@anthropic-ai/mcpb/cli'
+import { foldersOf, readPackage } from '@svc/build/packages.ts'
 import { bundle } from '@svc/build/programs.ts'
 import { bundleJson, ENTRY, mcpJson, pluginJson } from './listings.ts'
 import type { Published } from './packages.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const PLUGIN = join(ROOT, 'deploy/npm/plugin')
-/** The comment with which the bundler begins a module of a package. */
-const OF_PACKAGE = /^\/\/ (node_modules\/\.pnpm\/[^/]+\/node_modules\/(?:@[^/\n]+\/)?[^/\n]+)\//gm
 
 /** @param cli the package of `svc`, which has the server. @param folder is emptied first. */
 export async function buildPlugin(cli: Published, version: string, folder: string): Promise<void> {
@@ -42,23 +41,21 @@ async function buildServer({ bin, engines }: Published, folder: string): Promise
     const entry = `clients/${bin.svc?.replace('@svc/cli/', 'cli/src/')}.ts`
     // In pieces, so that an old Node reads the complaint about itself before it meets what it cannot parse.
     const options = { target: engines.replace('>=', 'node'), splitting: true, sourcemap: false } as const
-    await bundle({ svc: entry }, built, options)
+    const outputs = await bundle({ svc: entry }, built, options)
     cpSync(join(built, 'programs'), server, { recursive: true })
+    writeFileSync(join(server, 'LICENSES.txt'), licencesOf(foldersOf(outputs)))
   } finally {
     rmSync(built, { recursive: true })
   }
   writeJson(join(server, 'package.json'), { type: 'module' })
-  const texts = readdirSync(server).map((file) => readFileSync(join(server, file), 'utf8'))
-  writeFileSync(join(server, 'LICENSES.txt'), licencesOf(texts))
 }
 
 /** The licences of the packages in a bundle, which ask to be passed on with them. @throws Error if a package has none. */
-function licencesOf(texts: readonly string[]): string {
-  const packages = new Set(texts.flatMap((text) => [...text.matchAll(OF_PACKAGE)].map(([, folder = '']) => folder)))
-  const licences = [...packages].map((folder) => {
+function licencesOf(packages: readonly string[]): string {
+  const licences = packages.map((folder) => {
     const [file] = readdirSync(join(ROOT, folder)).filter((name) => /^licen[cs]e/i.test(name))
     if (file === undefined) throw new Error(`${folder} has no licence that could be passed on`)
-    const { name, version } = JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8'))
+    const { name, version } = readPackage(folder)
     return `${name} ${version}\n\n${readFileSync(join(ROOT, folder, file), 'utf8').trim()}\n`
   })
   return licences.toSorted().join(`\n${'-'.repeat(80)}\n\n`)

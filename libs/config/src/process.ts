@@ -25,7 +25,7 @@ export function readProcess(env: EnvReader): ProcessConfig {
   const level = env.string('SVC_LOG_LEVEL', { default: 'info' })
   const logLevel = LOG_LEVELS.find((one) => one === level)
   if (logLevel === undefined) env.fail('SVC_LOG_LEVEL', `must be one of ${LOG_LEVELS.join(', ')}`)
-  // Loopback by default, as in the gateway. In a container, which has its own network, set `0.0.0.0` or `::`.
+  // Loopback by default, as in the gateway. In a container, which has its own network, set `::` (host.ts).
   const host = env.string('SVC_METRICS_HOST', { default: '127.0.0.1' })
   const port =
     env.optional('SVC_METRICS_PORT') === undefined ? undefined : env.int('SVC_METRICS_PORT', { min: 0, max: 65_535 })

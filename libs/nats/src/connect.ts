@@ -162,11 +162,19 @@ type Explain = (error: unknown, server: string) => string | undefined
 
 async function connectOnce(options: ConnectionOptions, explain: Explain): Promise<NatsConnection> {
   try {
-    return await connectOrFail(options)
+    return await connectOrFail(options).catch((error: unknown) => {
+      if (!isCut(error)) throw error
+      return connectOrFail(options)
+    })
   } catch (error) {
     const problem = explain(error, serversOf(options))
     throw problem === undefined ? error : new TlsError(problem, { cause: error })
   }
+}
+
+/** A server that refuses a login closes the connection, and sometimes the client notices that before it has read the reason. */
+function isCut(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'EPIPE' || error.code === 'ECONNRESET')
 }
 
 /** The client could wait for its first connection by itself, but it does not report what it waits for. */

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ConfigError } from '@svc/config/env-reader.ts'
+import { listenHost } from '@svc/config/host.ts'
 import type { ProcessConfig } from '@svc/config/process.ts'
 import type { Logger } from './logger.ts'
 import { defineCount, defineLevel, renderMetrics, startMetrics } from './metrics.ts'
@@ -87,7 +88,7 @@ class ProcessServer implements AsyncDisposable {
     const { metrics, logger } = this.#options
     if (metrics === undefined) return
     const { host, port } = metrics
-    this.#http.listen(port, host)
+    this.#http.listen(port, listenHost(host))
     try {
       await once(this.#http, 'listening')
     } catch (error) {

@@ -20,7 +20,7 @@ export interface AnnouncedConfig {
 
 export interface GatewayConfig extends AnnouncedConfig, NatsConfig {
   process: ProcessConfig
-  /** The address to listen on. The default is loopback; a container has its own network and sets `0.0.0.0` or `::`. */
+  /** The address to listen on. The default is loopback; a container has its own network and sets `::` (host.ts). */
   httpHost: string
   /** 0 takes any free port. */
   httpPort: number

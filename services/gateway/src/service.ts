@@ -8,6 +8,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '@svc/config/env-reader.ts'
+import { listenHost } from '@svc/config/host.ts'
 import type { Bus } from '@svc/nats/bus.ts'
 import { createChannel } from '@svc/nats/channel.ts'
 import type { Nats } from '@svc/nats/connect.ts'
@@ -193,7 +194,7 @@ export function createOperations(deps: ManifestDeps & HealthDeps & ContactDeps &
 async function listenFor(app: FastifyInstance, { httpHost, httpPort }: GatewayConfig): Promise<void> {
   await app.ready()
   try {
-    app.server.listen({ host: httpHost, port: httpPort, backlog: BACKLOG })
+    app.server.listen(httpPort, listenHost(httpHost), BACKLOG)
     await once(app.server, 'listening')
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException

@@ -6,6 +6,7 @@
  * for leases.
  */
 import { randomBytes } from 'node:crypto'
+import { urlHost } from '@svc/config/host.ts'
 import * as calls from '@svc/contracts/stream.ts'
 import { createChannel } from '@svc/nats/channel.ts'
 import { handle } from '@svc/nats/serve.ts'
@@ -52,7 +53,7 @@ export function startStream(config: StreamConfig): Promise<RunningService> {
         logger,
         streams,
         processId,
-        address: `http://${bracketed(config.advertisedHost)}:${config.advertisedPort || server.port}`,
+        address: `http://${urlHost(config.advertisedHost)}:${config.advertisedPort || server.port}`,
         silenceSeconds: config.heartbeatSeconds + SILENCE_MARGIN_SECONDS,
       }
       await database.run((sql) => reportProcess(sql, processId, streams.room)) // leases need the row
@@ -75,8 +76,4 @@ export function startStream(config: StreamConfig): Promise<RunningService> {
       }
     },
   })
-}
-
-function bracketed(host: string): string {
-  return host.includes(':') ? `[${host}]` : host
 }

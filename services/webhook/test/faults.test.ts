@@ -41,6 +41,7 @@ async function startDying(place: string): Promise<{ h: Harness; endpoints: Endpo
     ),
   )
   expect((await dying.ended).reason).toBe('signal SIGKILL')
+  await untilDisconnected(h)
   await endLeases(h)
   return { h, endpoints }
 }
@@ -209,6 +210,17 @@ async function jobsOf(h: Harness, agentId: string): Promise<{ attempts: number; 
     (sql) => sql<{ attempts: number; ended: boolean }[]>`
       select j.attempts, j.ended_at is not null as ended from webhook.jobs j where j.agent_id = ${agentId}`,
   )
+}
+
+/** Postgres still runs a statement that it got from a process that died. */
+async function untilDisconnected(h: Harness): Promise<void> {
+  const others = async () =>
+    h.database.run(
+      (sql) => sql`
+        select from pg_stat_activity
+        where application_name like 'svc-%' and datname = current_database()`,
+    )
+  await eventually(async () => expect(await others()).toHaveLength(0))
 }
 
 /** As if the leases of all jobs had expired. */

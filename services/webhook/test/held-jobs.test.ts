@@ -72,10 +72,10 @@ describe('spec 12.4: a delivery of a message that is taken down', () => {
     for (let time = 0; time < 2; time += 1) await h.accept(agent, 1, { messageId: id })
     await pass(agent, path, 2)
     expect(attemptsOf(path, id)).toBe(0)
-    // The event has brought the text, so the delivery needs no other one.
+    // The earlier event has filled in the text, so the release alone starts the delivery.
     expect(await change(agent, id, false)).toEqual({ changed: true })
     await eventually(() => attemptsOf(path, id) === 1)
-    // Without an event before the release, the event makes the delivery.
+    // If the release comes before the event, the later event makes the delivery.
     const late = `${id}-after`
     await change(agent, late, true)
     expect(await change(agent, late, false)).toEqual({ changed: true })

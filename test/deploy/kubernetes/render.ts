@@ -1,9 +1,8 @@
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join, relative } from 'node:path'
+import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { buildKustomization } from '@svc/helm/kustomize.ts'
 import type { IContainer, IPodTemplateSpec } from 'kubernetes-models/v1'
 import { parseAllDocuments } from 'yaml'
 
@@ -30,16 +29,12 @@ export const KUBERNETES = fileURLToPath(new URL('../../../deploy/kubernetes', im
 export const OVERLAYS = ['trial', 'production', 'platform'] as const
 export type Overlay = (typeof OVERLAYS)[number]
 
-const require = createRequire(import.meta.url)
-
 /**
  * The output of `kustomize build` for a folder.
  * @throws Error with kustomize's message.
  */
 export function render(folder: string): Manifest[] {
-  const kustomize = join(dirname(require.resolve('kustomize/package.json')), 'run.js')
-  const text = execFileSync(process.execPath, [kustomize, 'build', folder], { encoding: 'utf8', maxBuffer: 64 << 20 })
-  return parseAllDocuments(text).map((document) => document.toJS() as Manifest)
+  return parseAllDocuments(buildKustomization(folder)).map((document) => document.toJS() as Manifest)
 }
 
 /**
@@ -55,6 +50,29 @@ export function renderWith(components: readonly string[], more = ''): Manifest[]
       `resources: [${path('base')}]\ncomponents: [${components.map((name) => path(`components/${name}`)).join(', ')}]\n${more}`,
     )
     return render(folder)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+type Edit = (file: string, from: RegExp, to: string) => void
+
+/**
+ * Renders a copy of an overlay, which `change` may edit as an operator would.
+ * @param change gets the copy's folder, and a function that edits a file in it and throws if there is nothing to replace.
+ */
+export function renderCopy(overlay: Overlay, change: (folder: string, edit: Edit) => void): Manifest[] {
+  const folder = mkdtempSync(join(tmpdir(), 'kubernetes-'))
+  try {
+    for (const part of ['kubernetes', 'nats', 'observability'])
+      cpSync(join(KUBERNETES, '..', part), join(folder, part), { recursive: true })
+    const own = join(folder, 'kubernetes/overlays', overlay)
+    change(own, (file, from, to) => {
+      const text = readFileSync(join(own, file), 'utf8')
+      if (text.replaceAll(from, to) === text) throw new Error(`${file} has no ${from}`)
+      writeFileSync(join(own, file), text.replaceAll(from, to))
+    })
+    return render(own)
   } finally {
     rmSync(folder, { recursive: true })
   }

@@ -224,6 +224,41 @@ export const RULES = {
       ]
     }),
 
+  'gateways and NATS servers must be spread over zones and nodes in production, and all others should be': ({
+    manifests,
+    overlay,
+  }) =>
+    workloadsOf(manifests)
+      .filter(({ manifest }) => manifest.kind === 'Deployment' || manifest.metadata.name === 'nats')
+      .flatMap(({ manifest: { metadata }, template }) => {
+        const isRequired = overlay !== 'trial' && ['gateway', 'nats'].includes(metadata.name)
+        const wanted = isRequired ? 'DoNotSchedule' : 'ScheduleAnyway'
+        const found = (template.spec?.topologySpreadConstraints ?? []).map(
+          ({ topologyKey, maxSkew, whenUnsatisfiable, nodeTaintsPolicy }) =>
+            [topologyKey, maxSkew, whenUnsatisfiable, nodeTaintsPolicy].join(' '),
+        )
+        return ['topology.kubernetes.io/zone', 'kubernetes.io/hostname']
+          .map((key) => `${key} 1 ${wanted} Honor`)
+          .filter((rule) => !found.includes(rule))
+          .map((rule) => `${metadata.name} is not spread by ${rule}`)
+      }),
+
+  'no two of three NATS servers run on one node in production': ({ manifests, overlay }) =>
+    workloadsOf(manifests)
+      .filter(({ manifest }) => overlay !== 'trial' && manifest.metadata.name === 'nats')
+      .flatMap(({ manifest, template }) => {
+        const { replicas } = manifest.spec as { replicas: number }
+        const [, nodes] = template.spec?.topologySpreadConstraints ?? []
+        return nodes?.minDomains === replicas ? [] : [`${replicas} servers may run on fewer nodes`]
+      }),
+
+  'every Service has addresses of both families where the cluster has both': ({ manifests }) =>
+    manifests
+      .filter(
+        ({ kind, spec }) => kind === 'Service' && !/"ipFamilyPolicy":"PreferDualStack"/.test(JSON.stringify(spec)),
+      )
+      .map(({ metadata }) => `Service ${metadata.name} has one family`),
+
   'every connection that a pod needs is allowed by a policy': ({ manifests }) => {
     const policies = policiesOf(manifests)
     const closed = policies.some(

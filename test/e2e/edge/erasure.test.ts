@@ -67,10 +67,14 @@ test('spec 12.4: nothing of an erased agent is left, and nothing of others is lo
   expect(await operate('erase', alice.name)).toMatchObject({ exitCode: 2 })
   expect(await operate('erase', 'nobody-of-this-name', ...WHY)).toMatchObject({ exitCode: 1 })
   expect(await operate('erase', alice.name, '--in', '91d', ...WHY)).toMatchObject({ exitCode: 2 })
+  // An earlier suspension outlasts an erasure that is cancelled.
+  expect(await operate('suspend', alice.name, ...WHY)).toMatchObject({ exitCode: 0 })
   expect(await operate('erase', alice.name, ...WHY)).toMatchObject({ exitCode: 0 })
   expect((await alice.get('/v2/me')).body.error.code).toBe('forbidden')
   expect(await operate('resume', alice.name, ...WHY)).toMatchObject({ exitCode: 1 })
   expect(await operate('erase', alice.name, '--cancel', ...WHY)).toMatchObject({ exitCode: 0 })
+  expect((await alice.get('/v2/me')).body.error.code).toBe('forbidden')
+  expect(await operate('resume', alice.name, ...WHY)).toMatchObject({ exitCode: 0 })
   expect((await alice.get('/v2/me')).status).toBe(200)
 
   expect(await operate('erase', alice.id, '--in', '0s', '--reference', 'D-1', ...WHY)).toMatchObject({ exitCode: 0 })
@@ -111,7 +115,7 @@ test('spec 12.4: nothing of an erased agent is left, and nothing of others is lo
   const audit = (await operate('audit', '--target', String(erasure.tombstone), '--output', 'ndjson')).documents()
   const rows = audit.map(({ service, action }) => `${service} ${action}`).toSorted()
   const everywhere = ['boards', 'budget', 'identity', 'messaging', 'webhook'].map((service) => `${service} erased`)
-  const asked = ['identity cancel-erasure', 'identity erase', 'identity erase']
+  const asked = ['cancel-erasure', 'erase', 'erase', 'suspend', 'resume'].map((action) => `identity ${action}`)
   expect(rows).toEqual([...everywhere, 'budget grant', ...asked].toSorted())
   const again = await operate('erase', alice.id, '--json', ...WHY)
   expect(again.documents()).toMatchObject([{ changed: false, tombstone: erasure.tombstone }])

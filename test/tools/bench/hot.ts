@@ -4,7 +4,6 @@ import { measureStream } from './hot-stream.ts'
 import { registerMany } from './load/bench-agents.ts'
 import type { Work } from './load/generator.ts'
 import { median } from './load/http-load.ts'
-import { record } from './record.ts'
 import { loaderOf, printRefused, type Round, rateOf } from './rounds.ts'
 
 interface HotOptions {
@@ -12,13 +11,9 @@ interface HotOptions {
   rounds: number
   secondsPerRound: number
   agents: number
-  /** Writes the rates to the file that the scaling plan reads. */
-  record: boolean
 }
 
 interface Place {
-  /** The name under which the rate is recorded. */
-  key: 'spread' | 'oneRecipient' | 'oneSender' | 'boards'
   name: string
   work: Work
   /** Requests to prepare for one round. */
@@ -30,13 +25,7 @@ interface Place {
 const BOARDS_PER_OWNER = 20
 const WARM_UP_SECONDS = 8
 
-export async function benchHot({
-  connections,
-  rounds,
-  secondsPerRound,
-  agents: count,
-  ...options
-}: HotOptions): Promise<void> {
+export async function benchHot({ connections, rounds, secondsPerRound, agents: count }: HotOptions): Promise<void> {
   await using system = await startBenchSystem()
   await using stack = new AsyncDisposableStack()
   const generator = stack.adopt(startGenerator(), (child) => void child.kill())
@@ -48,28 +37,24 @@ export async function benchHot({
   const messages = 8_000 * secondsPerRound
   const places: Place[] = [
     {
-      key: 'spread',
       name: 'messages, spread over all agents',
       work: { kind: 'messages' },
       count: messages,
       rounds: [],
     },
     {
-      key: 'oneRecipient',
       name: 'messages to one agent',
       work: { kind: 'messages', at: 'one recipient' },
       count: messages,
       rounds: [],
     },
     {
-      key: 'oneSender',
       name: 'messages of one agent',
       work: { kind: 'messages', at: 'one sender' },
       count: messages,
       rounds: [],
     },
     {
-      key: 'boards',
       name: 'boards created',
       work: { kind: 'boards' },
       count: Math.floor((count * BOARDS_PER_OWNER) / rounds),
@@ -94,12 +79,4 @@ export async function benchHot({
     `\nWithout the services: one process publishes ${published.toFixed(0)} events a second to the stream ACCEPTED,`,
   )
   console.log(`and one process takes ${taken.toFixed(0)} a second from the consumer webhook.`)
-  if (!options.record) return
-  const rates = places.map(({ key, rounds: own }) => [key, Math.round(rateOf(own))] as const)
-  record('hot', {
-    connections,
-    ...Object.fromEntries(rates),
-    published: Math.round(published),
-    taken: Math.round(taken),
-  })
 }

@@ -76,10 +76,6 @@ const { values, names } = readCommandLine({
     },
     every: { kind: 'number', whole: true, min: 1, default: 1, what: 'steady: prints each n-th row' },
     chart: { kind: 'text', placeholder: 'file', what: 'send, reads, steady: writes an SVG chart to this file' },
-    record: {
-      kind: 'flag',
-      what: 'send, idle, storage, hot: records the figures for the plans of docs/operating/scale.md',
-    },
     with: {
       kind: 'text',
       placeholder: 'variants',
@@ -109,23 +105,22 @@ const {
   ttl,
   every,
   chart,
-  record,
   stored,
   with: variants = '',
 } = values
 const options = { connections, rounds, secondsPerRound }
 const benchmarks: Record<(typeof BENCHMARKS)[number], () => Promise<unknown>> = {
-  send: () => benchSend({ ...options, agents, chart, record }),
+  send: () => benchSend({ ...options, agents, chart }),
   compare: () => benchCompare({ ...options, agents, stored, with: variants }),
   reads: () => benchReads({ ...options, few, many, chart }),
   posts: () => benchPosts(options),
   overload: () => benchOverload({ ...options, agents, times }),
-  hot: () => benchHot({ ...options, agents, record }),
+  hot: () => benchHot({ ...options, agents }),
   hostile: () => benchHostile(options),
   streams: () => benchStreams(options),
-  idle: () => benchIdleStreams({ record }),
+  idle: () => benchIdleStreams(),
   webhooks: () => benchWebhooks(options),
-  storage: () => benchStorage({ ...options, record }),
+  storage: () => benchStorage(options),
   failover: () => benchFailover(options),
   start: () => benchStart({ rounds, with: variants }),
   steady: () => benchSteady({ connections, agents, messages, ttlSeconds: ttl, every, chart }),

@@ -10,19 +10,16 @@ import { type BenchAgent, dataOf, registerMany } from './load/bench-agents.ts'
 import { median } from './load/http-load.ts'
 import { type Load, loadsOf, REST_MS } from './load/loads.ts'
 import { canMeasureCpu, cpuMs } from './process-cpu.ts'
-import { record } from './record.ts'
 import { cpuPerRequest, printRefused, type Round, rateOf, runRound } from './rounds.ts'
 
 interface SendOptions {
-  /** Connections of the main load, for which CPU is printed and recorded. */
+  /** Connections of the main load, for which CPU is printed. */
   connections: number
   rounds: number
   secondsPerRound: number
   agents: number
   /** The file for an SVG chart of rate and latency over connections. */
   chart: string | undefined
-  /** Writes the system's figures to the file that the scaling plan reads. */
-  record: boolean
 }
 
 /** A server that is measured. */
@@ -100,7 +97,6 @@ export async function benchSend(options: SendOptions): Promise<void> {
     writeFileSync(options.chart, chartOf(ofSystem))
     console.log(`\nchart: ${options.chart}`)
   }
-  if (options.record) recordSystem(ofSystem, options)
 }
 
 /** Starts the floors. The system is already running. */
@@ -186,18 +182,6 @@ function chartOf(ofSystem: readonly Measured[]): string {
       { name: 'p50, ms', points: points(p50Of) },
       { name: 'p99, ms', points: points(p99Of) },
     ],
-  })
-}
-
-function recordSystem(ofSystem: readonly Measured[], { connections }: SendOptions): void {
-  const main = ofSystem.find(({ load }) => load.connections === connections)
-  if (main === undefined) return
-  record('send', {
-    connections,
-    acceptedPerSecond: Math.round(rateOf(main.rounds)),
-    cpuMs: Object.fromEntries(
-      Object.entries(cpuPerRequest(main.rounds)).map(([name, ms]) => [name, Math.round(ms * 1_000) / 1_000]),
-    ),
   })
 }
 

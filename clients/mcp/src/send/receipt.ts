@@ -69,8 +69,8 @@ export function receiptOf(
 }
 
 /** Whether the message can no longer be read, by the clock of this machine. */
-export function hasExpired({ envelope: { ttl = 0 }, composedAt }: SentRecord): boolean {
-  return ttl > 0 && composedAt + ttl <= Date.now() / 1000
+export function hasExpired({ envelope: { ts, ttl = 0 } }: SentRecord): boolean {
+  return ttl > 0 && Math.floor(Date.parse(ts) / 1000) + ttl <= Date.now() / 1000
 }
 
 /** The price of a post depends on its readers, so it is measured. */

@@ -1,15 +1,17 @@
-/** An embedded NATS with JetStream: one process on a free port of 127.0.0.1, with its data in `<folder>/<name>`. */
+/** An embedded NATS with JetStream: one process on a free port of the loopback address, with its data in `<folder>/<name>`. */
 import { mkdirSync } from 'node:fs'
 import { connect } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { urlHost } from '@svc/config/host.ts'
 import { type Child, type Ending, startChild } from '@svc/processes/child.ts'
 import { type Mark, markOf } from '@svc/processes/marks.ts'
 import { StartError } from '../start-error.ts'
 import { NATS_LOGINS, type NatsLogin } from '../topology.ts'
 import { findNatsServer } from './binaries.ts'
+import { LOOPBACK } from './loopback.ts'
 import { findFreePort } from './ports.ts'
 
 interface NatsOptions {
@@ -49,7 +51,8 @@ export async function startNats(options: NatsOptions): Promise<NatsServer> {
     const port = options.port ?? (await findFreePort())
     const { child, lines } = await tryStart(program, port, options)
     if (child !== undefined) {
-      const urlFor = (login: NatsLogin): string => `nats://${login}:${options.passwords[login]}@127.0.0.1:${port}`
+      const urlFor = (login: NatsLogin): string =>
+        `nats://${login}:${options.passwords[login]}@${urlHost(LOOPBACK)}:${port}`
       return { port, pid: child.pid, ended: child.ended, urlFor, kill: child.kill, stop: child.stop }
     }
     if (attempt === START_ATTEMPTS || !lines.some((line) => line.includes('address already in use'))) {
@@ -72,7 +75,7 @@ async function tryStart(
   const settings = {
     name,
     command: program,
-    args: ['-c', config, '-n', title, '-a', '127.0.0.1', '-p', String(port), '-js', '-sd', store],
+    args: ['-c', config, '-n', title, '-a', LOOPBACK, '-p', String(port), '-js', '-sd', store],
     env: { PATH: process.env.PATH, GOMAXPROCS: String(PROCESSORS), ...natsEnvironment(passwords) },
     onLine: (line: string) => {
       if (!ready) lines.push(line)
@@ -107,7 +110,7 @@ function passwordVariable(login: NatsLogin): string {
 /** Reads the server's name from its greeting, so that another server on this port is not mistaken for ours. */
 function serverNameAt(port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
-    const socket = connect({ port, host: '127.0.0.1', timeout: 1_000 })
+    const socket = connect({ port, host: LOOPBACK, timeout: 1_000 })
     let greeting = ''
     const settle = (): void => {
       socket.destroy()

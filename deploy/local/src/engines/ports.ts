@@ -1,6 +1,8 @@
 import { randomInt } from 'node:crypto'
 import { createServer } from 'node:net'
+import { listenHost } from '@svc/config/host.ts'
 import { codeOf } from '../start-error.ts'
+import { LOOPBACK } from './loopback.ts'
 
 /**
  * This range is below the ports that systems use for outgoing connections (from 32768 on Linux, 49152 on macOS). In that
@@ -15,7 +17,7 @@ const ATTEMPTS = 50
 const taken = new Set<number>()
 
 /**
- * Finds `count` consecutive free ports on 127.0.0.1 and returns the first. Never returns a port twice in one process. Another process can
+ * Finds `count` consecutive free ports on the loopback address and returns the first. Never returns a port twice in one process. Another process can
  * still take it first, so the caller must retry.
  */
 export async function findFreePort(count = 1): Promise<number> {
@@ -31,12 +33,12 @@ export async function findFreePort(count = 1): Promise<number> {
 }
 
 /** Whether a server could listen on the port. @throws if the address cannot be used at all (a port below 1024). */
-export async function isPortFree(port: number, host = '127.0.0.1'): Promise<boolean> {
+export async function isPortFree(port: number, host = LOOPBACK): Promise<boolean> {
   const server = createServer()
   try {
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)
-      server.listen({ port, host, exclusive: true }, resolve)
+      server.listen({ port, host: listenHost(host), exclusive: true }, resolve)
     })
     return true
   } catch (error) {

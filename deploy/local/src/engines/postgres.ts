@@ -1,11 +1,13 @@
-/** An embedded Postgres: one process on a free port of 127.0.0.1, with its data in `<folder>/postgres`. */
+/** An embedded Postgres: one process on a free port of the loopback address, with its data in `<folder>/postgres`. */
 import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { urlHost } from '@svc/config/host.ts'
 import { type Child, type Ending, startChild } from '@svc/processes/child.ts'
 import { commandLineOf, type Mark, markOf } from '@svc/processes/marks.ts'
 import { removeFolder } from '@svc/processes/remove-folder.ts'
 import { codeOf, StartError } from '../start-error.ts'
 import { findPostgres } from './binaries.ts'
+import { LOOPBACK } from './loopback.ts'
 import { findFreePort } from './ports.ts'
 import { choosePostgresUser, dataPathFor, type PostgresUser, placeProgram } from './postgres-user.ts'
 
@@ -55,7 +57,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Engine> {
     const started = await tryStart({ program, cluster, user }, port, options)
     if (started.child !== undefined) {
       const { child } = started
-      const url = `postgres://${SUPERUSER}:${options.password}@127.0.0.1:${port}/postgres`
+      const url = `postgres://${SUPERUSER}:${options.password}@${urlHost(LOOPBACK)}:${port}/postgres`
       return { url, pid: child.pid, ended: child.ended, kill: child.kill, stop: child.stop }
     }
     const lines = started.lines.join('\n')
@@ -198,7 +200,7 @@ function settingsFor(
 ): Record<string, string | number> {
   return {
     cluster_name: markOf(mark, 'postgres'),
-    listen_addresses: '127.0.0.1',
+    listen_addresses: LOOPBACK,
     port,
     unix_socket_directories: '',
     max_connections: maxConnections,

@@ -1,4 +1,5 @@
 /** The databases of the local stack and of tests, and their roles (libs/postgres, roles.ts). */
+import { driverOptions, parseServer } from '@svc/postgres/connection/server.ts'
 import { migrate } from '@svc/postgres/migration/migrate.ts'
 import postgres from 'postgres'
 import type { StoreName } from '../topology.ts'
@@ -68,7 +69,8 @@ export async function dropDatabase(adminUrl: string, name: string): Promise<void
 }
 
 function openAdmin(url: string): AsyncDisposable & { sql: postgres.Sql; database: string } {
-  const sql = postgres(url, { max: 1, connect_timeout: 10, onnotice: () => {} })
+  // The driver itself cannot read an IPv6 address in a URL.
+  const sql = postgres({ ...driverOptions(parseServer(url)), max: 1, connect_timeout: 10, onnotice: () => {} })
   return { sql, database: sql.options.database, [Symbol.asyncDispose]: () => sql.end({ timeout: 5 }) }
 }
 

@@ -1,7 +1,9 @@
 /** The metrics address of each process of a local stack. */
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { urlHost } from '@svc/config/host.ts'
 import type { LocalConfig } from '../config.ts'
+import { LOOPBACK } from '../engines/loopback.ts'
 import { SERVICES } from '../topology.ts'
 
 interface MetricsTarget {
@@ -30,7 +32,10 @@ export function metricsTargets({
  */
 export function writeMetricsTargets(dataDir: string, targets: readonly MetricsTarget[]): () => void {
   const path = join(dataDir, FILE)
-  const groups = targets.map(({ process, port }) => ({ targets: [`127.0.0.1:${port}`], labels: { process } }))
+  const groups = targets.map(({ process, port }) => ({
+    targets: [`${urlHost(LOOPBACK)}:${port}`],
+    labels: { process },
+  }))
   if (groups.length > 0) writeFileSync(path, `${JSON.stringify(groups, undefined, 2)}\n`)
   return () => rmSync(path, { force: true })
 }

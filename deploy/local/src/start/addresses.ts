@@ -1,5 +1,7 @@
 /** The addresses of gateways and metrics, and the check that their ports are free. */
+import { urlHost } from '@svc/config/host.ts'
 import type { LocalConfig } from '../config.ts'
+import { LOOPBACK } from '../engines/loopback.ts'
 import { isPortFree } from '../engines/ports.ts'
 import { metricsTargets } from '../output/metrics-targets.ts'
 import { codeOf, StartError } from '../start-error.ts'
@@ -38,7 +40,5 @@ export function gatewayUrls(config: LocalConfig): string[] {
 
 /** The host under which this machine reaches a gateway that listens on `host`. */
 function reachableHost(host: string): string {
-  if (host === '0.0.0.0') return '127.0.0.1'
-  if (host === '::') return '[::1]'
-  return host.includes(':') ? `[${host}]` : host
+  return urlHost(['0.0.0.0', '::'].includes(host) ? LOOPBACK : host)
 }

@@ -1,6 +1,6 @@
 /**
- * The texts of refused signatures and signers (spec 4.1: for people, and free to change). They say what the server saw, because a
- * mistake in one of the seven signed lines is otherwise hard to find. They hold nothing of the headers' values.
+ * The texts of errors for refused signatures and signers (spec 4.1: for people, and free to change). They say what the server saw, because a
+ * mistake in one of the seven signed lines is otherwise hard to find. The texts contain no values of headers.
  */
 import type { IncomingMessage } from 'node:http'
 import { ServiceError } from '@svc/contracts/errors.ts'

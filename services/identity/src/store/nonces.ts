@@ -54,10 +54,7 @@ export async function admitBatch(database: Database, items: readonly Admission[]
   // The suspended and the erased signers, in the same round trip. Usually no agent was ever erased, and then nothing is hashed.
   const [row] = await database.run(
     (sql) => sql<AdmitRow[]>`
-      with admitted as materialized (
-        select r.replayed, r.revoked from identity.admit(${agents}::text[], ${keys}::uuid[], ${at ?? null}::timestamptz) r
-      )
-      select r.replayed, r.revoked, (
+      /* identity.admit */ select r.replayed, r.revoked, (
         select json_object_agg(
           a.agent_id, case when isfinite(a.suspended_until) then extract(epoch from a.suspended_until)::bigint end
         )
@@ -68,7 +65,7 @@ export async function admitBatch(database: Database, items: readonly Admission[]
         select u.id from unnest(${agents}::text[]) u (id)
         where exists (select from identity.erased e where e.key = identity.tombstone_of('agent:' || u.id))
       ) end as erased
-      from admitted r`,
+      from identity.admit(${agents}::text[], ${keys}::uuid[], ${at ?? null}::timestamptz) r`,
   )
   if (row === undefined) throw new Error('identity.admit must return one row')
   const replayed = new Set(row.replayed)

@@ -1,5 +1,5 @@
--- Agents that were erased (libs/contracts, erasure.ts). Their logs belong to their tombstones. A log that is opened again under such
--- an id is revoked, so nothing arrives there.
+-- Agents that were erased (libs/contracts, erasure.ts). Their logs belong to their tombstones. If a log is opened again
+-- under the id of an erased agent, the new log is revoked, so nothing arrives there.
 create table messaging.erased (
   key uuid primary key -- id_key of the agent id: is_erased
 );

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { listenHost } from '@svc/config/host.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { requestIdOf } from '@svc/telemetry/trace.ts'
 import { EventStream, type Sources } from '../streams/event-stream.ts'
@@ -48,7 +49,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Strea
       running.add(answering)
     },
   )
-  server.listen(port, host)
+  server.listen(port, listenHost(host))
   await once(server, 'listening')
   return {
     port: (server.address() as AddressInfo).port,

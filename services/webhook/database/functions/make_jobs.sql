@@ -17,7 +17,7 @@ begin
   where e.agent_id = any (agents) and e.configuration is not null
   order by e.agent_id for no key update;
 
-  -- A message was taken down before its event came (store/held-jobs.ts). Its job gets what it needs when it is released.
+  -- If a message is taken down before its event comes, its held job has no body (store/held-jobs.ts). The job gets it here.
   update webhook.jobs j set body = u.body, expires_at = u.expires_at, accepted_ms = u.accepted_ms
   from unnest(agents, cursors, messages, bodies, expiries, make_jobs.accepted_ms)
     as u (agent_id, cursor, message_id, body, expires_at, accepted_ms)

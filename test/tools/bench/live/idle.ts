@@ -2,7 +2,6 @@
 import { DEFAULTS } from '@svc/contracts/limits.ts'
 import { type BenchSystem, startBenchSystem } from '../bench-system.ts'
 import { type BenchAgent, dataOf, registerMany } from '../load/bench-agents.ts'
-import { record } from '../record.ts'
 import { askClient, CLOSED_MS, delay, QUIET_MS, startClient } from './live-client-process.ts'
 
 /** Two streams for each agent. With this many streams, a recent growth of the heap or a pending collection hardly changes the result. */
@@ -26,23 +25,13 @@ interface Idle {
   withStreams: Shares
 }
 
-/** @param options.record writes the memory and the CPU of a stream to the file that the scaling plan reads. */
-export async function benchIdleStreams(options: { record: boolean }): Promise<void> {
+export async function benchIdleStreams(): Promise<void> {
   const usual = await measureIdle(HEARTBEAT_SECONDS.usual)
   const rare = await measureIdle(HEARTBEAT_SECONDS.rare)
   const kib = (name: string): string => (usual.memoryKib[name] ?? 0).toFixed(0)
   console.log(`\nResident memory for each of ${STREAMS} idle streams, KiB:`)
   console.log(`stream ${kib('stream')}, gateway ${kib('gateway')}\n`)
-  const { heartbeats, leasesAndHeads } = printCpu(usual, rare)
-  if (!options.record) return
-  record('idle', {
-    streams: STREAMS,
-    streamKib: Number(kib('stream')),
-    gatewayKib: Number(kib('gateway')),
-    heartbeatsPercent: Number(heartbeats.toFixed(1)),
-    leasesAndHeadsPercent: Number(leasesAndHeads.toFixed(1)),
-    openMs: Number(usual.openMs.toFixed(1)),
-  })
+  printCpu(usual, rare)
 }
 
 async function measureIdle(heartbeatSeconds: number): Promise<Idle> {
@@ -86,9 +75,8 @@ async function watchCpu(system: BenchSystem): Promise<Shares> {
 /**
  * A table of CPU by process. The column of the heartbeats is computed from the two intervals, because their cost is linear. A
  * stream reconnects after minutes, so no reconnection falls into the time that is watched.
- * @returns the sums.
  */
-function printCpu(usual: Idle, rare: Idle): { heartbeats: number; leasesAndHeads: number } {
+function printCpu(usual: Idle, rare: Idle): void {
   const [usualPerSecond, rarePerSecond] = [STREAMS / HEARTBEAT_SECONDS.usual, STREAMS / HEARTBEAT_SECONDS.rare]
   const extra = (idle: Idle, name: string): number => (idle.withStreams[name] ?? 0) - (idle.withoutStreams[name] ?? 0)
   const rows = Object.keys(usual.withStreams).map((name) => {
@@ -116,7 +104,6 @@ function printCpu(usual: Idle, rare: Idle): { heartbeats: number; leasesAndHeads
   console.log(
     `Reconnections, not in the table: ${((opensPerSecond * usual.openMs) / 10).toFixed(1)} %. Each stream opens again after ${DEFAULTS.streamSeconds} s, which are ${opensPerSecond.toFixed(1)} a second. Opening costs ${usual.openMs.toFixed(1)} ms over all processes, on a fresh connection.`,
   )
-  return { heartbeats, leasesAndHeads }
 }
 
 /** Formats a share with one decimal. Prints 0.0 and never -0.0. */

@@ -41,9 +41,7 @@ function readableOf(output: string): string {
     .split('\n')
     .filter(
       (line) =>
-        !/^(> |\$ |chart: |recorded in |round of seed|stdout \| | RUN | ✓ | *(Test Files|Tests|Start at|Duration) )/.test(
-          line,
-        ),
+        !/^(> |\$ |chart: |round of seed|stdout \| | RUN | ✓ | *(Test Files|Tests|Start at|Duration) )/.test(line),
     )
   const text = lines
     .join('\n')

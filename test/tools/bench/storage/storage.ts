@@ -11,7 +11,6 @@ import { createLogger } from '@svc/telemetry/logger.ts'
 import postgres from 'postgres'
 import { startBenchSystem, startGenerator } from '../bench-system.ts'
 import { registerMany } from '../load/bench-agents.ts'
-import { record } from '../record.ts'
 import { loaderOf } from '../rounds.ts'
 import { measureUpkeep, postponeVacuum } from './upkeep.ts'
 
@@ -23,8 +22,6 @@ interface StorageOptions {
   connections: number
   rounds: number
   secondsPerRound: number
-  /** Writes the bytes to the file that the scaling plan reads. */
-  record: boolean
 }
 
 interface Disk {
@@ -36,23 +33,18 @@ interface Disk {
   streamMessages: number
 }
 
-export async function benchStorage({
-  connections,
-  rounds,
-  secondsPerRound,
-  ...options
-}: StorageOptions): Promise<void> {
+export async function benchStorage({ connections, rounds, secondsPerRound }: StorageOptions): Promise<void> {
   await using system = await startBenchSystem()
   await using stack = new AsyncDisposableStack()
   const generator = stack.adopt(startGenerator(), (child) => void child.kill())
   const sql = stack.adopt(postgres(system.adminUrl, { max: 1, onnotice: () => {} }), (open) => open.end())
   const url = readFileSync(join(system.dataDir, 'admin-nats-url'), 'utf8').trim()
   const logger = createLogger('bench', 'silent')
-  const nats = stack.adopt(await connectNats({ url, name: 'bench', logger }), drainNats)
+  const nats = stack.adopt(await connectNats({ url, name: 'bench', logger, asOperator: true }), drainNats)
   const agents = await registerMany(AGENTS, system.authority)
   const load = loaderOf(generator, system, agents)
   const send = (): Promise<{ accepted: number }> =>
-    load({ kind: 'messages' }, { connections, count: 12_000 * secondsPerRound, seconds: secondsPerRound })
+    load({ kind: 'messages' }, { connections, count: 4_000 * secondsPerRound, seconds: secondsPerRound })
 
   await postponeVacuum(sql)
   const { accepted: warmUp } = await send() // after this, every pair is known and every table has rows
@@ -83,15 +75,6 @@ export async function benchStorage({
   console.log(`| stream ${ACCEPTED_STREAM} | ${streamBytes.toFixed(0)} |`)
   console.log(`| WAL of vacuum, later | ${upkeep.walBytes.toFixed(0)} |`)
   console.log(`\nVacuum cost Postgres ${upkeep.ms.toFixed(3)} ms of CPU for each message, after it was sent.`)
-  if (options.record) {
-    record('storage', {
-      tables: Object.fromEntries(rows.map(({ name, bytes }) => [name, Number(each(bytes))])),
-      wal: Number(each(after.walBytes - before.walBytes)),
-      stream: Math.round(streamBytes),
-      upkeepMs: Number(upkeep.ms.toFixed(3)),
-      upkeepWal: Math.round(upkeep.walBytes),
-    })
-  }
 }
 
 async function measure(sql: postgres.Sql, nats: Nats): Promise<Disk> {

@@ -58,7 +58,8 @@ export function createClients(trustedProxies: readonly AddressRange[], logger?: 
   function peerOf(socket: Socket): Peer {
     let peer = peers.get(socket)
     if (peer === undefined) {
-      const address = socket.remoteAddress ?? ''
+      // A socket for both families shows an IPv4 address as ::ffff:192.0.2.1.
+      const address = (socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/, '')
       peer = { address, key: rateKey(address), isProxy: isTrustedProxy(address, trustedProxies) }
       peers.set(socket, peer)
     }

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { httpClosed, httpUnsent } from '../../metrics.ts'
 
-/** Maximum bytes of unsent answers. With 64 MiB of request bodies, this is less than half of the 512 MiB in the manifests. */
+/** Maximum bytes of unsent answers. With 64 MiB of request bodies, this is a sixth of the 768 MiB in the manifests. */
 const MAX_UNSENT_BYTES: number = 64 * 1024 * 1024
 /** Memory that an answer takes besides its text: request, response, headers. */
 const ANSWER_BYTES = 2 * 1024

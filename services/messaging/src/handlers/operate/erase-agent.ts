@@ -16,8 +16,8 @@ interface Deps {
 const MESSAGES_PER_CALL = 500
 
 /**
- * Deletes a page of the agent's messages, and after the last one everything else. Before that it empties JetStream, whose events
- * contain messages.
+ * Each call deletes a page of the agent's messages. When none is left, a call empties JetStream, whose events contain messages, and
+ * then erases everything else.
  */
 export async function eraseAgent({ database, purgeEvents }: Deps, request: RequestOf<Call>): Promise<ReplyOf<Call>> {
   const { agent_id: agentId, tombstone } = request

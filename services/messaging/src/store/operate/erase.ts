@@ -10,7 +10,7 @@ export async function eraseMessages(tx: Tx, agentId: string, limit: number): Pro
 
 /**
  * Deletes the agent's contacts and pending requests, and its place among the contacts of others. Its log, its votes and its events
- * of posts stay as the tombstone's, because upvotes and the price of a post count them.
+ * of posts stay under the tombstone: upvotes count the votes, and the price of a post counts the logs with its event.
  */
 export async function eraseRest(
   tx: Tx,
@@ -20,10 +20,11 @@ export async function eraseRest(
   await tx`
     insert into messaging.erased (key) select messaging.id_key(${agentId}, s.secret) from messaging.id_secret s
     on conflict do nothing`
+  // Locks the log before anything else, as an append does.
+  await tx`update messaging.logs l set id = ${tombstone}, policy = 'closed', revoked = true where l.id = ${agentId}`
   await tx`delete from messaging.pending p where p.recipient = ${agentId} or p.sender = ${agentId}`
   const contacts = await tx`delete from messaging.contacts c where c.owner = ${agentId} or c.other = ${agentId}`
   const votes = await tx`update messaging.votes v set voter = ${tombstone} where v.voter = ${agentId}`
-  await tx`update messaging.logs l set id = ${tombstone}, policy = 'closed', revoked = true where l.id = ${agentId}`
   const events = await tx`update messaging.entries e set log = ${tombstone} where e.log = ${agentId}`
   return { contacts: contacts.count, votes: votes.count, events: events.count }
 }

@@ -1,0 +1,44 @@
+/**
+ * `npx pnpm release` makes a release in `built/release`, and publishes it. It first lists what is missing, and
+ * stops if the list is not empty. `--check` only prints the list. `--dry-run` makes the release even if something is missing, and prints
+ * the commands that publish it, without running them.
+ */
+import { spawnSync } from 'node:child_process'
+import { relative } from 'node:path'
+import { parseArgs } from 'node:util'
+import { OWNER, PLACEHOLDER } from '@svc/npm/packages.ts'
+import { FOLDER, makeArtifacts, ROOT } from './artifacts.ts'
+import { publishCommands } from './commands.ts'
+import { findMissing, readFacts } from './missing.ts'
+
+const { values } = parseArgs({ options: { check: { type: 'boolean' }, 'dry-run': { type: 'boolean' } } })
+const isDryRun = values['dry-run'] === true
+const facts = readFacts(process.env)
+const missing = findMissing(facts)
+if (!isDryRun && values.check !== true) missing.push(...findMissingPrograms())
+console.log(missing.length === 0 ? `${facts.version}: nothing is missing` : `${facts.version} is not ready:`)
+for (const one of missing) console.log(`  ${one}`)
+if (missing.length > 0 && !isDryRun) process.exitCode = 1
+else if (values.check !== true) release()
+
+function release(): void {
+  const source = OWNER.repository.startsWith(PLACEHOLDER) ? undefined : OWNER.repository
+  const { digest, files } = makeArtifacts(source)
+  console.log(`\nIn ${relative(ROOT, FOLDER)}:`)
+  const width = Math.max(...files.map(({ name }) => name.length))
+  for (const { name, bytes, sum } of files)
+    console.log(`  ${name.padEnd(width)}  ${String(bytes).padStart(11)}  ${sum}`)
+  console.log(isDryRun ? '\nWould run:' : '')
+  for (const command of publishCommands({ ...facts, digest, files: files.map(({ name }) => name) })) {
+    console.log(`  ${command.join(' ')}`)
+    if (isDryRun) continue
+    const { status, error } = spawnSync(command[0], command.slice(1), { cwd: FOLDER, stdio: 'inherit' })
+    if (status !== 0) throw new Error(`${command[0]} failed`, { cause: error })
+  }
+}
+
+function findMissingPrograms(): string[] {
+  return ['skopeo', 'cosign', 'gh']
+    .filter((name) => spawnSync(name, ['--version']).error !== undefined)
+    .map((name) => `${name} is not installed`)
+}
