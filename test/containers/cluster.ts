@@ -152,7 +152,10 @@ export class Cluster implements AsyncDisposable {
     })
     const network = this.#network.optionFor(address, this.#servicesOf(workload, name))
     await this.#podman.run(['kube', 'play', '--network', network, '-'], JSON.stringify(pod))
-    return { name, address, container: `${name}-${workload.template.spec?.containers[0]?.name}`, workload }
+    const container = `${name}-${workload.template.spec?.containers[0]?.name}`
+    for (const { name: setting, value } of workload.template.spec?.securityContext?.sysctls ?? [])
+      await this.#podman.setInNetworkOf(container, setting, value)
+    return { name, address, container, workload }
   }
 
   /** The names under which the others find the pod: each Service that selects it, and its own name in the Service of its set. */

@@ -18,13 +18,12 @@ interface ProductionPlace {
 
 /** `overlays/production`, with a Postgres in place of the managed databases. The Gateway, KEDA and Prometheus are the caller's. */
 export function renderProduction({ digests, trustedProxies, receiver }: ProductionPlace): Manifest[] {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-overlay-'))
-  try {
+  const database = renderWith(['postgres']).filter(
+    ({ kind, metadata }) => metadata.name === 'postgres' && ['StatefulSet', 'Service'].includes(kind),
+  )
+  const production = renderOn('production', ['ca-bundle'], (folder) => {
     copyFileSync(receiver.caFile, join(folder, 'ca.crt'))
-    const path = (name: string): string => relative(folder, join(KUBERNETES, name))
-    const kustomization = {
-      resources: [path('overlays/production')],
-      components: [path('components/ca-bundle')],
+    return {
       images: Object.entries(digests).map(([name, digest]) => ({ name: `registry.example.org/${name}`, digest })),
       configMapGenerator: [
         {
@@ -52,24 +51,27 @@ export function renderProduction({ digests, trustedProxies, receiver }: Producti
         },
       ],
     }
+  })
+  return [...production, ...database]
+}
+
+/** @param more writes files into the folder of the kustomization. @returns further parts of it. */
+export function renderOn(
+  overlay: 'trial' | 'production',
+  components: readonly string[],
+  more: (folder: string) => object = () => ({}),
+): Manifest[] {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-overlay-'))
+  try {
+    const path = (name: string): string => relative(folder, join(KUBERNETES, name))
+    const kustomization = {
+      resources: [path(`overlays/${overlay}`)],
+      components: components.map((name) => path(`components/${name}`)),
+      ...more(folder),
+    }
     writeFileSync(join(folder, 'kustomization.yaml'), JSON.stringify(kustomization))
-    const database = renderWith(['postgres']).filter(
-      ({ kind, metadata }) => metadata.name === 'postgres' && ['StatefulSet', 'Service'].includes(kind),
-    )
-    return [...render(folder), ...database]
+    return render(folder)
   } finally {
     rmSync(folder, { recursive: true })
   }
-}
-
-/** Removes the users of pods, as docs/operating/platform.md does for platforms that choose them. */
-export function withoutUsers(manifests: readonly Manifest[]): Manifest[] {
-  return JSON.parse(JSON.stringify(manifests), (key, value) =>
-    ['runAsUser', 'runAsGroup', 'fsGroup'].includes(key) ? undefined : value,
-  ) as Manifest[]
-}
-
-/** Node listens on one family for `0.0.0.0`, and on both for `::`. NATS and Postgres listen on both. */
-export function listeningOnIpv6(manifests: readonly Manifest[]): Manifest[] {
-  return JSON.parse(JSON.stringify(manifests).replaceAll('"0.0.0.0"', '"::"')) as Manifest[]
 }

@@ -121,7 +121,10 @@ function send(agent: Agent, { method, target, body }: Outgoing, url: string, poo
       response.on('end', () => {
         const answer = Buffer.concat(chunks).toString()
         const received = new Headers(Object.entries(response.headers).map(([name, value]) => [name, String(value)]))
-        resolve({ status: response.statusCode ?? 0, headers: received, text: answer, body: JSON.parse(answer) })
+        const type = response.headers['content-type'] ?? ''
+        // a proxy answers with HTML
+        const body = type.startsWith('application/json') ? JSON.parse(answer) : undefined
+        resolve({ status: response.statusCode ?? 0, headers: received, text: answer, body })
       })
     })
     request.on('error', (error: Failure) => {
