@@ -54,6 +54,7 @@ export class Cluster implements AsyncDisposable {
     await Promise.all(
       ofKind('StatefulSet').flatMap((one) => startAll(one, (one.manifest.spec as { replicas: number }).replicas, 0)),
     )
+    this.#podman.giveCpu()
     for (const component of ['roles', 'migration']) {
       const jobs = ofKind('Job').filter(
         ({ template }) => template.metadata?.labels?.['app.kubernetes.io/component'] === component,

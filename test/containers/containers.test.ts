@@ -29,7 +29,6 @@ const reason = await whyNoContainers()
 
 if (reason !== undefined) console.warn(`containers: skipped, because ${reason}`)
 
-
 /** The exchange of README.md, from a program. @returns its output. */
 async function exchange(url: string): Promise<string> {
   const options = { cwd: REPOSITORY, env: { ...process.env, SVC_URL: url } }
