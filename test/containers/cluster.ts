@@ -87,14 +87,19 @@ export class Cluster implements AsyncDisposable {
     }
   }
 
-  /** Runs a job once. @returns its log. @throws Error with its log, if it fails. */
+  /** Runs a job as often as it allows. @returns its log. @throws Error with its log, if it fails. */
   async runToEnd(workload: Workload): Promise<string> {
-    const { name, container } = await this.#play(workload, nameOf(workload.manifest), this.#network.takeAddress())
-    const code = await this.#podman.run(['wait', container])
-    const log = await this.log(container)
-    await this.#podman.run(['pod', 'rm', '--force', name])
-    if (code !== '0') throw new Error(`${name} failed with ${code}:\n${log}`)
-    return log
+    const { backoffLimit = 0 } = workload.manifest.spec as { backoffLimit?: number }
+    for (let retries = 0; ; retries += 1) {
+      const { name, container } = await this.#play(workload, nameOf(workload.manifest), this.#network.takeAddress())
+      const code = await this.#podman.run(['wait', container])
+      const log = await this.#podman.logOf(container)
+      await this.#podman.run(['pod', 'rm', '--force', name])
+      if (code === '0') return log
+      const failure = `${name} failed with ${code}:\n${log}`
+      if (retries >= backoffLimit) throw new Error(failure)
+      console.warn(failure)
+    }
   }
 
   /** Asks what the probes ask, because podman has no probes over HTTP. */
@@ -107,7 +112,7 @@ export class Cluster implements AsyncDisposable {
         const passes = (): Promise<boolean> => answersTo(probe, address, ports)
         await eventually(passes, { timeoutMs: READY_MS, what: `a probe of ${name}` })
       } catch (error) {
-        throw new Error(`${name} is not ready:\n${await this.log(container)}`, { cause: error })
+        throw new Error(`${name} is not ready:\n${await this.#podman.logOf(container)}`, { cause: error })
       }
     }
   }
@@ -119,12 +124,8 @@ export class Cluster implements AsyncDisposable {
     const graceSeconds = workload.template.spec?.terminationGracePeriodSeconds ?? 30
     await this.#podman.run(['stop', '--time', String(graceSeconds), container])
     const code = await this.#podman.inspect(container, '.State.ExitCode')
-    if (code !== '0') throw new Error(`${name} ended with ${code}:\n${await this.log(container)}`)
+    if (code !== '0') throw new Error(`${name} ended with ${code}:\n${await this.#podman.logOf(container)}`)
     await this.#podman.run(['pod', 'rm', '--force', name])
-  }
-
-  log(container: string): Promise<string> {
-    return this.#podman.run(['logs', '--tail', '40', container])
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -37,10 +37,13 @@ export class Podman implements AsyncDisposable {
 
   /** @returns the output. @throws Error with the error output. */
   async run(args: readonly string[], input = ''): Promise<string> {
-    const env = { ...process.env, CONTAINERS_CONF: join(this.folder, 'containers.conf') }
-    const running = run('podman', [...this.#options, ...args], { env, maxBuffer: 64 << 20 })
-    running.child.stdin?.end(input)
-    return (await running).stdout.trim()
+    return (await this.#run(args, input)).stdout.trim()
+  }
+
+  /** The last lines of both outputs of a container. */
+  async logOf(container: string): Promise<string> {
+    const { stdout, stderr } = await this.#run(['logs', '--tail', '40', container])
+    return `${stdout}${stderr}`
   }
 
   /** A field of a container, in the syntax of `podman inspect --format`. */
@@ -65,6 +68,13 @@ export class Podman implements AsyncDisposable {
   async digestOf(name: string, tag: string): Promise<string> {
     await this.run(['tag', `localhost/${name}:${tag}`, `registry.example.org/${name}:${tag}`])
     return this.run(['image', 'inspect', '--format', '{{.Digest}}', `localhost/${name}:${tag}`])
+  }
+
+  #run(args: readonly string[], input = ''): Promise<{ stdout: string; stderr: string }> {
+    const env = { ...process.env, CONTAINERS_CONF: join(this.folder, 'containers.conf') }
+    const running = run('podman', [...this.#options, ...args], { env, maxBuffer: 64 << 20 })
+    running.child.stdin?.end(input)
+    return running
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -23,6 +23,7 @@ export async function whyNoContainers(): Promise<string | undefined> {
   await using podman = new Podman()
   try {
     for (const family of [4, 6] as const) await runIn(podman, await ContainerNetwork.create(podman, family))
+    return undefined
   } catch (error) {
     return `podman cannot run a container here: ${(error as { stderr?: string }).stderr ?? error}`
   }

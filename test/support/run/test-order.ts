@@ -3,7 +3,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Files that take longest, because their tests wait for leases, deadlines and other programs. They begin early. */
 const WAITING =
-  /\/faults?[./-]|\/faults\/|(?:containers|stack|health|stream-limits|deliveries|repeats|pages|packages|exec|listen-killed|answering|console|python)\.test/
+  /\/faults?[./-]|\/faults\/|(?:stack|health|stream-limits|deliveries|repeats|pages|packages|exec|listen-killed|answering|console|python)\.test/
 
 /**
  * Files that use a shared system (system/shared-system.ts). They start close together: even an idle system takes CPU, so it should
