@@ -93,12 +93,32 @@ reload_nats() {
   done
 }
 
-# Each pod logs one line when it moves to the new login.
+# Notes when the cluster had the new values. A container that started later has read them.
+note_put() {
+  grep -q '^put ' "$marker" || date -u '+put %Y-%m-%dT%H:%M:%SZ' >>"$marker"
+  put_at=$(sed -n 's/^put //p' "$marker")
+}
+older_pods() {
+  kube get pod --selector "app.kubernetes.io/name=$1" --output "go-template={{range .items}}{{.metadata.name}}\
+{{range .status.containerStatuses}}{{if eq .name \"$2\"}}{{with .state.running}} {{.startedAt}}{{end}}{{end}}{{end}}{{\"\\n\"}}{{end}}" |
+    awk -v at="$put_at" '$2 < at { print $1 }'
+}
+
+# A process logs one line when it moves to the new login.
 has_moved() {
-  pods=$(kube get pod --selector "app.kubernetes.io/name=$1" --output name | wc -l)
-  lines=$(kube logs --selector "app.kubernetes.io/name=$1" --container service --since-time "$began" --tail -1 \
-    --prefix --max-log-requests 100 | grep "$2: uses the new login" | cut -d ' ' -f 1 | sort -u | wc -l)
-  [ "$pods" -gt 0 ] && [ "$lines" -ge "$pods" ]
+  for pod in $(older_pods "$1" service); do
+    kube logs "$pod" --container service --since-time "$began" | grep -q "$2: uses the new login" || return 1
+  done
+}
+
+# With each reload a server logs the hash of its configuration, passwords included.
+nats_has_reloaded() {
+  reload_nats || return 1
+  for pod in $(older_pods nats nats); do
+    hashes=$(kube logs "$pod" --container nats --since-time "$began" |
+      sed -n 's/.*Reloaded server configuration (\(.*\)).*/\1/p' | sort -u | wc -l)
+    [ "$hashes" -gt 1 ] || return 1
+  done
 }
 
 reloaded_and_moved() {
@@ -109,7 +129,11 @@ reloaded_and_moved() {
 
 run_roles() {
   kube delete job --selector "app.kubernetes.io/name=roles-$1" --ignore-not-found
-  kubectl apply --server-side --kustomize "$overlay" --selector "app.kubernetes.io/name=roles-$1"
+  if [ -n "${SVC_MANIFESTS:-}" ]; then
+    kube apply --server-side --filename "$SVC_MANIFESTS" --selector "app.kubernetes.io/name=roles-$1"
+  else
+    kubectl apply --server-side --kustomize "$overlay" --selector "app.kubernetes.io/name=roles-$1"
+  fi
   kube wait --for=condition=complete job --selector "app.kubernetes.io/name=roles-$1" --timeout 5m
 }
 
@@ -134,15 +158,18 @@ esac
 began=$(sed -n 2p "$marker")
 case $name in
 admin/nats-url)
+  once "old configuration" reload_nats
   change_once
   put nats
-  reload_nats
+  note_put
+  until_true "every server of NATS knows the new login" nats_has_reloaded
   put admin
   ;;
 */nats-url)
   change_once
   put nats
   put "$secret"
+  note_put
   until_true "every pod of $secret uses the new login of NATS" reloaded_and_moved "$secret"
   ;;
 *-owner/database-url)
@@ -155,6 +182,7 @@ admin/nats-url)
   change_once
   put "$secret-roles"
   put "$secret"
+  note_put
   run_roles "$secret"
   refresh "$secret"
   until_true "every pod of $secret uses the new login of Postgres" has_moved "$secret" postgres

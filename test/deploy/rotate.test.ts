@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -29,8 +30,16 @@ case "$*" in
   rm -rf "$STATE/secrets/$name" && cp -r "$folder" "$STATE/secrets/$name" ;;
 "get secret"*)
   for file in "$STATE/secrets/$3"/*; do echo "\${file##*/} $(base64 -w 0 "$file")"; done ;;
-"get pod"*) printf 'pod/a\\npod/b\\n' ;;
-logs*) printf '[pod/a] nats: uses the new login\\n[pod/b] nats: uses the new login\\n[pod/a] postgres: uses the new login\\n[pod/b] postgres: uses the new login\\n' ;;
+"get pod"*"--output name") printf 'pod/a\\npod/b\\n' ;;
+"get pod"*) printf 'a 2020-01-01T00:00:00Z\\nb %s\\n' "\${B_STARTED:-2020-01-01T00:00:00Z}" ;;
+logs*nats*) sort -u "$STATE/reloads" ;;
+"logs a "*) printf 'nats: uses the new login\\npostgres: uses the new login\\n' ;;
+"logs b "*) [ -n "\${B_STARTED:-}" ] || printf 'nats: uses the new login\\npostgres: uses the new login\\n' ;;
+exec*reload*)
+  # The files of a pod change later than the Secret.
+  [ "$(grep -c 'exec.*reload' "$STATE/log")" -lt "\${FILES_LATE:-1}" ] ||
+    cp "$STATE/secrets/nats/passwords.conf" "$STATE/pod-passwords"
+  echo "Reloaded server configuration (sha256:$(sha256sum <"$STATE/pod-passwords" | cut -d ' ' -f 1))" >>"$STATE/reloads" ;;
 esac
 `
 /** Writes into the store, and does what External Secrets does. */
@@ -59,6 +68,7 @@ beforeEach(() => {
   const made = spawnSync(process.execPath, [join(ROOT, 'deploy/image/src/secrets.ts'), secrets], { encoding: 'utf8' })
   expect(made.stderr).toBe('')
   mkdirSync(join(state, 'secrets'))
+  cpSync(join(secrets, 'nats/passwords.conf'), join(state, 'pod-passwords'))
   for (const secret of readdirSync(secrets))
     spawnSync('cp', ['-r', join(secrets, secret), join(state, 'secrets', secret)])
 })
@@ -112,6 +122,27 @@ test.each([
   expect(cluster('nats/passwords.conf')).toContain(folder('nats/messaging-b'))
   for (const secret of put) expect(steps.join('\n')).toContain(`create secret generic ${secret}`)
   expect(existsSync(join(secrets, '.rotating'))).toBe(false)
+})
+
+test('the login of svc admin: it is given out when every server knows it', () => {
+  const { status, steps } = rotate('admin/nats-url', { FILES_LATE: '7' })
+  expect(status).toBe(0)
+  expect(cluster('admin/nats-url')).toBe(folder('admin/nats-url'))
+  // Two servers: before the change, twice with the old file, and with the new one.
+  const given = steps.findIndex((step) => step.startsWith('create secret generic admin'))
+  expect(steps.slice(0, given).filter((step) => step.startsWith('exec pod/')).length).toBeGreaterThanOrEqual(7)
+})
+
+test.each([
+  ['started after the change: it has the new login, and logs no move', '2100-01-01T00:00:00Z', 0],
+  ['is older, and does not move', '2020-01-01T00:00:01Z', 1],
+])('a pod %s', (_, started, status) => {
+  expect(rotate('messaging/nats-url', { B_STARTED: started })).toMatchObject({ status })
+})
+
+test('with Helm: the jobs that make roles come from a file', () => {
+  const { steps } = rotate('messaging/database-url', { SVC_MANIFESTS: 'manifests.yaml' })
+  expect(steps).toContain('apply manifests.yaml --selector app.kubernetes.io/name=roles-messaging')
 })
 
 test('a second change uses the first login again, and changes no password that is in use', () => {

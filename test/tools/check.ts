@@ -10,7 +10,7 @@ import { readCommandLine } from '../support/run/command-line.ts'
 import { findStaleSections } from './calls/sections.ts'
 import { findBadCitations } from './check/citations.ts'
 import { findNeedlessExports } from './check/imports/exports.ts'
-import { findBrokenLinks } from './check/links.ts'
+import { findBrokenLinks, findMissingTests } from './check/links.ts'
 import { findBreaks, type ReleaseRecord } from './check/release-growth.ts'
 import { RECORD_PATH, recordRelease } from './check/release-record.ts'
 import type { SourceFile } from './check/source-file.ts'
@@ -39,11 +39,12 @@ const CHECKS: readonly Check[] = [
   },
   {
     name: 'links',
-    run: () =>
-      findBrokenLinks(
-        ROOT,
-        readSources(/\.md$/).map(({ path }) => path),
-      ),
+    run: async () => {
+      const pages = readSources(/\.md$/).map(({ path }) => path)
+      return [...findMissingTests(readSources(/\.md$|\.test\.ts$/)), await findBrokenLinks(ROOT, pages)]
+        .join('\n')
+        .trim()
+    },
   },
   { name: 'last release', run: findBreaksWithLastRelease },
   { name: 'repository', run: () => findMisplacedFiles(readSources(/./)).join('\n') },

@@ -40,6 +40,25 @@ export function makeArtifacts(source = 'unknown'): { digest: string; files: Arti
   return { digest, files: [{ name: 'image', bytes, sum: digest }, ...files, artifactOf('SHA256SUMS')] }
 }
 
+/**
+ * Reads the files that `makeArtifacts` has made, perhaps on another machine. The digest is not checked here: it names the image, so a
+ * registry refuses other bytes.
+ * @throws Error if a file is not what SHA256SUMS says.
+ */
+export function readArtifacts(): { digest: string; files: readonly { readonly name: string }[] } {
+  const lines = readFileSync(join(FOLDER, 'SHA256SUMS'), 'utf8').trim().split('\n')
+  const files = lines.map((line) => {
+    const [sum, name = ''] = line.split('  ')
+    const artifact = artifactOf(name)
+    if (artifact.sum !== sum) throw new Error(`${name} is not the file that SHA256SUMS names`)
+    return artifact
+  })
+  return {
+    digest: readFileSync(join(FOLDER, 'image.digest'), 'utf8').trim(),
+    files: [...files, artifactOf('SHA256SUMS')],
+  }
+}
+
 /** @returns what it printed; its errors are shown. */
 function runProgram(path: string, ...args: string[]): string {
   return execFileSync(process.execPath, [path, ...args], {

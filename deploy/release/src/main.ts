@@ -1,17 +1,19 @@
 /**
  * `npx pnpm release` makes a release in `built/release`, and publishes it. It first lists what is missing, and
  * stops if the list is not empty. `--check` only prints the list. `--dry-run` makes the release even if something is missing, and prints
- * the commands that publish it, without running them.
+ * the commands that publish it, without running them. `--publish` publishes what an earlier run has made.
  */
 import { spawnSync } from 'node:child_process'
 import { relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { OWNER, PLACEHOLDER } from '@svc/npm/packages.ts'
-import { FOLDER, makeArtifacts, ROOT } from './artifacts.ts'
+import { FOLDER, makeArtifacts, ROOT, readArtifacts } from './artifacts.ts'
 import { publishCommands } from './commands.ts'
 import { findMissing, readFacts } from './missing.ts'
 
-const { values } = parseArgs({ options: { check: { type: 'boolean' }, 'dry-run': { type: 'boolean' } } })
+const { values } = parseArgs({
+  options: { check: { type: 'boolean' }, 'dry-run': { type: 'boolean' }, publish: { type: 'boolean' } },
+})
 const isDryRun = values['dry-run'] === true
 const facts = readFacts(process.env)
 const missing = findMissing(facts)
@@ -22,12 +24,7 @@ if (missing.length > 0 && !isDryRun) process.exitCode = 1
 else if (values.check !== true) release()
 
 function release(): void {
-  const source = OWNER.repository.startsWith(PLACEHOLDER) ? undefined : OWNER.repository
-  const { digest, files } = makeArtifacts(source)
-  console.log(`\nIn ${relative(ROOT, FOLDER)}:`)
-  const width = Math.max(...files.map(({ name }) => name.length))
-  for (const { name, bytes, sum } of files)
-    console.log(`  ${name.padEnd(width)}  ${String(bytes).padStart(11)}  ${sum}`)
+  const { digest, files } = values.publish === true ? readArtifacts() : makeAndShow()
   console.log(isDryRun ? '\nWould run:' : '')
   for (const command of publishCommands({ ...facts, digest, files: files.map(({ name }) => name) })) {
     console.log(`  ${command.join(' ')}`)
@@ -35,6 +32,15 @@ function release(): void {
     const { status, error } = spawnSync(command[0], command.slice(1), { cwd: FOLDER, stdio: 'inherit' })
     if (status !== 0) throw new Error(`${command[0]} failed`, { cause: error })
   }
+}
+
+function makeAndShow(): ReturnType<typeof makeArtifacts> {
+  const made = makeArtifacts(OWNER.repository.startsWith(PLACEHOLDER) ? undefined : OWNER.repository)
+  console.log(`\nIn ${relative(ROOT, FOLDER)}:`)
+  const width = Math.max(...made.files.map(({ name }) => name.length))
+  for (const { name, bytes, sum } of made.files)
+    console.log(`  ${name.padEnd(width)}  ${String(bytes).padStart(11)}  ${sum}`)
+  return made
 }
 
 function findMissingPrograms(): string[] {

@@ -35,6 +35,9 @@ const ANSWERS = process.env.SVC_FAULTS === 'long' ? 400 : 12
 /** Without this pause, hundreds of requests a second would run during every restart. Other tests need the machine as well. */
 const PAUSE_MS = process.env.SVC_FAULTS === 'long' ? 0 : 200
 
+/** The level of pino's warnings. */
+const WARN = 40
+
 /** One table of each store, which most requests use. */
 const BUSY_TABLE: Record<StoreName, string> = {
   budget: 'accounts',
@@ -177,7 +180,7 @@ test('each store is migrated under load', { timeout: 120_000 }, async () => {
     }
     await load.more(ANSWERS)
   }
-  expect(load.wrong).toEqual([])
+  expectNothingWrong()
 })
 
 test('the logins of all processes change while they run', { timeout: 180_000 }, async () => {
@@ -204,13 +207,13 @@ test('the logins of all processes change while they run', { timeout: 180_000 }, 
     STORES.flatMap((store) => [`${store}-1`, `${store}-2`]),
   )
   await load.more(ANSWERS)
-  expect(load.wrong).toEqual([])
+  expectNothingWrong()
   for (const service of SERVICES) putSecret(service, 'nats-url', h.system.nats.urlFor(`${service}_b`))
   for (const [store, url] of SECOND_LOGINS) await makeLogin(store, url)
   await logged('nats: uses the new login')
   await eventually(async () => (await databaseLogins()).join() === secondLogins().join(), { timeoutMs: 60_000 })
   await load.more(ANSWERS)
-  expect(load.wrong).toEqual([])
+  expectNothingWrong()
   expect([...h.system.processes.values()].map(({ pid }) => pid)).toEqual(pids)
 })
 
@@ -235,7 +238,7 @@ describe('during a rolling restart every request gets the right answer', () => {
   test.each(SERVICES)('of %s', { timeout: 180_000 }, async (service) => {
     await load.more(ANSWERS)
     await restart(service, keysOf(service, NEW_KEY, OLD_KEY))
-    expect(load.wrong).toEqual([])
+    expectNothingWrong()
   })
 
   test('without the old keys', { timeout: 180_000 }, async () => {
@@ -245,7 +248,7 @@ describe('during a rolling restart every request gets the right answer', () => {
       )
     await eventually(isSealed, { timeoutMs: 90_000, what: 'the secrets of webhooks are sealed with the new key' })
     for (const service of ['identity', 'webhook'] as const) await restart(service, keysOf(service, NEW_KEY))
-    expect(load.wrong).toEqual([])
+    expectNothingWrong()
   })
 
   test('afterwards no connection uses the first login of a database', async () => {
@@ -253,9 +256,18 @@ describe('during a rolling restart every request gets the right answer', () => {
   })
 
   test('afterwards nothing is lost, repeated or out of order', { timeout: 120_000 }, async () => {
-    expect(await load.finish()).toEqual([])
+    expectNothingWrong(await load.finish())
   })
 })
+
+/** @throws Error with everything that is wrong, and with what the processes said of it. */
+function expectNothingWrong(wrong: readonly string[] = load.wrong): void {
+  if (wrong.length === 0) return
+  const said = [...h.system.processes].flatMap(([name, { log }]) =>
+    log.filter(({ level }) => level >= WARN).map((event) => `${name}: ${JSON.stringify(event)}`),
+  )
+  throw new Error([...wrong, ...said].join('\n'))
+}
 
 async function restart(service: ServiceName, env: NodeJS.ProcessEnv): Promise<void> {
   // Registrations use the key of challenges. They do not go through the balancer, so they cannot go on while gateways restart.

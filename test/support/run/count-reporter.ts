@@ -1,12 +1,17 @@
 import type { Reporter, SerializedError, TestModule, TestSuite } from 'vitest/node'
 
-interface Counts {
+export interface FileCounts {
+  /** Relative to the root of the repository. */
+  readonly file: string
   readonly passed: number
   readonly failed: number
 }
 
 /** The report to the process that started vitest. */
-export interface TestRunReport extends Counts {
+export interface TestRunReport {
+  readonly files: readonly FileCounts[]
+  /** Number of errors outside of every file. */
+  readonly errors: number
   /** All tests that ran. Names contain the values of tables; files are relative to the root of the repository. */
   readonly tests: readonly { readonly file: string; readonly name: string }[]
   /** One line for each failed test, hook and file: its name and the first line of each error. */
@@ -16,11 +21,9 @@ export interface TestRunReport extends Counts {
 /** Tells the process that started vitest (test/run.ts) how many tests passed and failed, and which ones ran. */
 export default class CountReporter implements Reporter {
   async onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): Promise<void> {
-    const counts = modules.map(countModule)
-    const sum = (pick: (count: Counts) => number): number => counts.reduce((total, count) => total + pick(count), 0)
     const message: TestRunReport = {
-      passed: sum(({ passed }) => passed),
-      failed: sum(({ failed }) => failed) + errors.length,
+      files: modules.map(countModule),
+      errors: errors.length,
       tests: modules.flatMap(namesIn),
       failures: [
         ...modules.flatMap(failuresIn),
@@ -32,10 +35,11 @@ export default class CountReporter implements Reporter {
 }
 
 /** A module without a failed test can still fail: it could not be loaded, or a hook failed. That counts as one failure. */
-function countModule(module: TestModule): Counts {
+function countModule(module: TestModule): FileCounts {
   const states = [...module.children.allTests()].map((test) => test.result().state)
   const failed = states.filter((state) => state === 'failed').length
   return {
+    file: module.relativeModuleId,
     passed: states.filter((state) => state === 'passed').length,
     failed: module.ok() ? failed : Math.max(failed, 1),
   }

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { SourceFile } from './source-file.ts'
 
 const REMARK = fileURLToPath(new URL('../../../node_modules/.bin/remark', import.meta.url))
 const OPTIONS = ['--no-config', '--no-stdout', '--no-color', '--quiet', '--frail']
@@ -21,4 +22,22 @@ export function findBrokenLinks(folder: string, paths: readonly string[]): Promi
       resolve(error === null ? '' : `${stdout}${stderr}`.trim() || error.message)
     })
   })
+}
+
+/**
+ * Checks the paths in commands of Markdown files that run tests. As in vitest, a path is a part of the paths of test files.
+ *
+ * @param files of the repository.
+ * @returns a line for each path without a test file.
+ */
+export function findMissingTests(files: readonly SourceFile[]): string[] {
+  const tests = files.filter(({ path }) => path.endsWith('.test.ts')).map(({ path }) => path)
+  return files
+    .filter(({ path }) => path.endsWith('.md'))
+    .flatMap(({ path, text }) =>
+      [...text.matchAll(/vitest run ([^`\n]*)/g)]
+        .flatMap(([, options = '']) => options.split(' ').filter((option) => /^\w[\w./-]*\//.test(option)))
+        .filter((name) => !tests.some((test) => test.includes(name)))
+        .map((name) => `${path}: no test file has the path ${name}`),
+    )
 }
