@@ -1,8 +1,8 @@
 /**
  * `npx pnpm test`: runs the tests with containers, and then the checks and every other test, side by side. If few files failed,
  * they run once more, alone. Then it checks that every row of the specification has a test (docs/conformance.md). Arguments go to
- * vitest, so `npx pnpm test libs/svc1` runs some tests, without these last two steps. The end of the output lists each failure again, one per line. The last line is `<n> passed,
- * <n> failed`; a check counts as a test.
+ * vitest, so `npx pnpm test libs/svc1` runs some tests, without these last two steps. The end of the output lists each failure
+ * again, one per line. The last line is `<n> passed, <n> failed`; a check counts as a test.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -49,7 +49,7 @@ for (const failure of tests.failures) console.log(`FAILED  ${failure}`)
 // If something failed, the list of tests is incomplete.
 const count = (pick: (counts: FileCounts) => number): number => tests.files.reduce((sum, one) => sum + pick(one), 0)
 const failedTests = count(({ failed }) => failed) + tests.errors
-const isWhole = args.length === 0 && failedTests === 0
+const isWhole = isAll && failedTests === 0
 const conformance = isWhole ? checkConformance(tests) : []
 for (const problem of conformance) console.log(`FAILED  conformance: ${problem}`)
 const failed = checks.failed + failedTests + Math.min(conformance.length, 1)
@@ -80,7 +80,7 @@ async function runTests(options: readonly string[]): Promise<TestRunReport> {
  */
 async function repeatAlone(report: TestRunReport): Promise<TestRunReport> {
   const failed = new Set(report.files.flatMap((one) => (one.failed > 0 ? [one.file] : [])))
-  if (args.length > 0 || report.errors > 0 || failed.size === 0 || failed.size > MAX_REPEATED) return report
+  if (!isAll || report.errors > 0 || failed.size === 0 || failed.size > MAX_REPEATED) return report
   const second = await runTests([...failed, '--maxWorkers=1'])
   for (const failure of report.failures) console.log(`AGAIN   ${failure}`)
   const isKept = ({ file }: { file: string }): boolean => !failed.has(file)
