@@ -68,20 +68,26 @@ async function buildNats(podman: Podman): Promise<void> {
 }
 
 /** Copies the libraries that the programs load from this machine, except for those below a folder. NATS needs none. */
-async function copyLibraries(root: string, programs: readonly string[], except: string): Promise<void> {
+export async function copyLibraries(root: string, programs: readonly string[], except?: string): Promise<void> {
   for (const program of programs) {
     const { stdout } = await run('ldd', [program]).catch(() => ({ stdout: '' })) // a static program has none
     for (const [, library = ''] of stdout.matchAll(/(\/\S+) \(0x/g)) {
-      if (library.startsWith(except)) continue
+      if (except !== undefined && library.startsWith(except)) continue
       mkdirSync(join(root, dirname(library)), { recursive: true })
       copyFileSync(library, join(root, library))
     }
   }
 }
 
-async function importRoot(podman: Podman, root: string, name: string, changes: readonly string[]): Promise<void> {
+export async function importRoot(
+  podman: Podman,
+  root: string,
+  name: string,
+  changes: readonly string[],
+): Promise<void> {
   mkdirSync(join(root, 'etc'), { recursive: true })
   mkdirSync(join(root, 'tmp'), { recursive: true })
+  chmodSync(join(root, 'tmp'), 0o1777)
   writeFileSync(join(root, 'etc/passwd'), 'root:x:0:0:root:/:/bin/sh\nengine:x:999:999:engine:/:/bin/sh\n')
   writeFileSync(join(root, 'etc/group'), 'root:x:0:\n')
   writeFileSync(join(root, 'etc/nsswitch.conf'), 'passwd: files\nhosts: files dns\n')

@@ -1,5 +1,5 @@
 /** Podman with storage, networks and temporary files of its own, so that two runs at once do not meet. */
-import { execFile } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -22,11 +22,14 @@ export class Podman implements AsyncDisposable {
   /** Everything of this run. It is removed at the end. */
   readonly folder = join(tmpdir(), `svc-containers-${randomBytes(4).toString('hex')}`) // names of images are lower case
   readonly #options: readonly string[]
+  readonly #env: NodeJS.ProcessEnv
 
   constructor() {
     const path = (name: string): string => join(this.folder, name)
     mkdirSync(path('networks'), { recursive: true })
     writeFileSync(path('containers.conf'), CONTAINERS_CONF)
+    // The second turns off the timers of health checks, which need systemd.
+    this.#env = { ...process.env, CONTAINERS_CONF: path('containers.conf'), DISABLE_HC_SYSTEMD: 'true' }
     this.#options = [
       ...['--root', path('storage'), '--runroot', path('run'), '--tmpdir', path('tmp')],
       ...['--network-config-dir', path('networks')],
@@ -38,6 +41,11 @@ export class Podman implements AsyncDisposable {
   /** @returns the output. @throws Error with the error output. */
   async run(args: readonly string[], input = ''): Promise<string> {
     return (await this.#run(args, input)).stdout.trim()
+  }
+
+  /** Starts a command that does not end by itself. */
+  start(args: readonly string[]): ChildProcess {
+    return spawn('podman', [...this.#options, ...args], { env: this.#env, stdio: 'ignore' })
   }
 
   /** The last lines of both outputs of a container. */
@@ -71,8 +79,7 @@ export class Podman implements AsyncDisposable {
   }
 
   #run(args: readonly string[], input = ''): Promise<{ stdout: string; stderr: string }> {
-    const env = { ...process.env, CONTAINERS_CONF: join(this.folder, 'containers.conf') }
-    const running = run('podman', [...this.#options, ...args], { env, maxBuffer: 64 << 20 })
+    const running = run('podman', [...this.#options, ...args], { env: this.#env, maxBuffer: 64 << 20 })
     running.child.stdin?.end(input)
     return running
   }
