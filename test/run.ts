@@ -1,8 +1,8 @@
 /**
- * `npx pnpm test`: runs the checks and every test, side by side. If few files failed, they run once more, alone. Then it checks that
- * every row of the specification has a test (docs/conformance.md). Arguments go to vitest, so `npx pnpm test libs/svc1` runs some
- * tests, without these last two steps. The end of the output lists each failure again, one per line. The last line is `<n> passed,
- * <n> failed`; a check counts as a test.
+ * `npx pnpm test`: runs the tests with containers, and then the checks and every other test, side by side. If few files failed,
+ * they run once more, alone. Then it checks that every row of the specification has a test (docs/conformance.md). Arguments go to
+ * vitest, so `npx pnpm test libs/svc1` runs some tests, without these last two steps. The end of the output lists each failure
+ * again, one per line. The last line is `<n> passed, <n> failed`; a check counts as a test.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -18,6 +18,8 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const VITEST = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', import.meta.url))
 const REPORTERS = ['--reporter=default', '--reporter=./test/support/run/count-reporter.ts']
 
+const NOTHING: TestRunReport = { files: [], errors: 0, tests: [], failures: [] }
+
 const args = process.argv.slice(2)
 if (args.includes('--help') || args.includes('-h')) {
   console.log(
@@ -28,14 +30,26 @@ if (args.includes('--help') || args.includes('-h')) {
 /** If more files than this failed, none is repeated: a slow machine does not explain so many. */
 const MAX_REPEATED = 4
 const found: string[] = []
-const [checks, first] = await Promise.all([runChecks((line) => found.push(line)), runTests(args)])
-const tests = await repeatAlone(first)
+const isAll = args.length === 0
+// Containers come first and alone: many processes start at once, and some of these tests need answers in time.
+const first = isAll ? await runTests(['test/containers', '--maxWorkers=1']) : NOTHING
+const chosen = isAll ? ['--exclude', 'test/containers/**'] : args
+const [checks, others] = await Promise.all([
+  runChecks((line) => found.push(line)),
+  first.errors > 0 ? NOTHING : runTests(chosen), // it was stopped
+])
+const tests = await repeatAlone({
+  files: [...first.files, ...others.files],
+  errors: first.errors + others.errors,
+  tests: [...first.tests, ...others.tests],
+  failures: [...first.failures, ...others.failures],
+})
 console.log(found.join('\n'))
 for (const failure of tests.failures) console.log(`FAILED  ${failure}`)
 // If something failed, the list of tests is incomplete.
 const count = (pick: (counts: FileCounts) => number): number => tests.files.reduce((sum, one) => sum + pick(one), 0)
 const failedTests = count(({ failed }) => failed) + tests.errors
-const isWhole = args.length === 0 && failedTests === 0
+const isWhole = isAll && failedTests === 0
 const conformance = isWhole ? checkConformance(tests) : []
 for (const problem of conformance) console.log(`FAILED  conformance: ${problem}`)
 const failed = checks.failed + failedTests + Math.min(conformance.length, 1)
@@ -45,7 +59,7 @@ process.exitCode = failed === 0 ? 0 : 1
 
 async function runTests(options: readonly string[]): Promise<TestRunReport> {
   const child = fork(VITEST, ['run', ...REPORTERS, ...options], { cwd: ROOT })
-  let report: TestRunReport = { files: [], errors: 0, tests: [], failures: [] }
+  let report = NOTHING
   child.on('message', (message) => {
     report = message as TestRunReport
   })
@@ -66,7 +80,7 @@ async function runTests(options: readonly string[]): Promise<TestRunReport> {
  */
 async function repeatAlone(report: TestRunReport): Promise<TestRunReport> {
   const failed = new Set(report.files.flatMap((one) => (one.failed > 0 ? [one.file] : [])))
-  if (args.length > 0 || report.errors > 0 || failed.size === 0 || failed.size > MAX_REPEATED) return report
+  if (!isAll || report.errors > 0 || failed.size === 0 || failed.size > MAX_REPEATED) return report
   const second = await runTests([...failed, '--maxWorkers=1'])
   for (const failure of report.failures) console.log(`AGAIN   ${failure}`)
   const isKept = ({ file }: { file: string }): boolean => !failed.has(file)

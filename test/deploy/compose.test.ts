@@ -28,15 +28,12 @@ interface Service {
 
 interface Compose {
   services: Record<string, Service>
-  networks: Record<string, { internal?: boolean }>
+  networks: Record<string, { internal?: boolean; ipam?: { config: { gateway: string }[] } }>
   volumes: Record<string, unknown>
   secrets: Record<string, { file: string }>
 }
 
 const FOLDER = join(ROOT, 'deploy/compose')
-/** Images of others. They start as root, or their makers chose the user. */
-const ENGINES = ['postgres', 'nats', 'proxy']
-
 let facts: Facts
 beforeAll(() => {
   facts = readFacts()
@@ -49,8 +46,9 @@ function withoutIds(schema: object): object {
 }
 
 /** The file as compose reads it, without environment variables of the user. */
-function readCompose(folder = FOLDER): Compose {
-  const text = readFileSync(join(folder, 'compose.yaml'), 'utf8')
+function readCompose(folder = FOLDER, file = 'compose.yaml'): Compose {
+  // `!override` is a tag of compose.
+  const text = readFileSync(join(folder, file), 'utf8').replace('!override', '')
   return parse(text.replace(/\$\{\w+:-([^}]*)\}/g, '$1'), { merge: true, maxAliasCount: -1 }) as Compose
 }
 
@@ -106,13 +104,12 @@ const RULES = {
       ...(user?.startsWith('0') ? ['runs as root'] : []),
     ]),
   'every container has limits, and every long-lived container restarts and has a health check': ({ services }) =>
-    each(services, ({ deploy, restart, healthcheck, command }, name) => {
+    each(services, ({ deploy, restart, healthcheck, command }) => {
       const ends = /^(?:roles|migrate)\.js$/.test(command?.[0] ?? '')
-      const own = !ENGINES.includes(name) && healthcheck === undefined // the image has one
       return [
         ...(deploy?.resources?.limits?.cpus && deploy.resources.limits.memory ? [] : ['has no limits']),
         ...(restart === (ends ? 'on-failure' : 'unless-stopped') ? [] : ['has the wrong restart policy']),
-        ...(ends || own || (healthcheck?.test ?? []).length > 0 ? [] : ['has no health check']),
+        ...(ends || (healthcheck?.test ?? []).length > 0 ? [] : ['has no health check']),
       ]
     }),
   'a secret is a file that deploy/image generates, and only its users get it': ({ services, secrets }) => [
@@ -137,7 +134,7 @@ const RULES = {
         .map(({ source }) => `has the secret ${source}, which is not declared`),
     ),
   ],
-  'only the proxy is published, by default only to this machine': ({ services }) =>
+  'only the proxy is published, and only to this machine': ({ services }) =>
     each(services, ({ ports = [] }, name) =>
       ports
         .filter((port) => name !== 'proxy' || !port.startsWith('127.0.0.1:'))
@@ -151,13 +148,11 @@ const RULES = {
         ? []
         : [`is in a network with internet access: ${open.join()}`]
     }),
-  'gateways trust only the proxy': ({ services }) => {
-    const { networks } = services.proxy ?? {}
-    const address = Array.isArray(networks) ? undefined : networks?.edge?.ipv4_address
-    return Object.entries(services).flatMap(([name, service]) =>
-      // The comma is before SVC_OUTER_PROXY, which is empty by default.
-      serviceOf(service) === 'gateway' && service.environment?.SVC_TRUSTED_PROXIES !== `${address},`
-        ? [`${name} trusts other proxies`]
+  'gateways trust the proxy and this machine, which alone reaches the proxy': ({ services, networks: { edge } }) => {
+    const trusted = `${addressOfProxy(services)},${edge?.ipam?.config[0]?.gateway}`
+    return each(services, (service) =>
+      serviceOf(service) === 'gateway' && service.environment?.SVC_TRUSTED_PROXIES !== trusted
+        ? ['trusts other proxies']
         : [],
     )
   },
@@ -177,6 +172,10 @@ function each(services: Compose['services'], problemsOf: (service: Service, name
   return Object.entries(services).flatMap(([name, service]) =>
     problemsOf(service, name).map((problem) => `${name} ${problem}`),
   )
+}
+
+function addressOfProxy({ proxy }: Compose['services']): string | undefined {
+  return Array.isArray(proxy?.networks) ? undefined : proxy?.networks?.edge?.ipv4_address
 }
 
 function withSecrets(env: Readonly<Record<string, string>>): Record<string, string> {
@@ -207,6 +206,16 @@ test('it follows the compose specification', () => {
 test.each(NAMES)('%s', (name) => {
   const rule: Rule = RULES[name]
   expect(rule(readCompose())).toEqual([])
+})
+
+test('with compose.tls.yaml, where strangers may come from the address of the machine, gateways trust only the proxy', () => {
+  const { services } = readCompose()
+  const overrides = readCompose(FOLDER, 'compose.tls.yaml').services
+  expect(overrides.proxy?.ports).toEqual(['0.0.0.0:443:8443'])
+  const gateways = Object.keys(services).filter((name) => serviceOf(services[name] as Service) === 'gateway')
+  // The comma is before SVC_OUTER_PROXY, which is empty by default.
+  const trusted = gateways.map((name) => overrides[name]?.environment?.SVC_TRUSTED_PROXIES)
+  expect(trusted).toEqual(gateways.map(() => `${addressOfProxy(services)},`))
 })
 
 describe.each(['nginx.conf', 'tls.conf'])('the proxy (%s)', (file) => {

@@ -27,7 +27,7 @@ describe.skipIf(NO_PGBOUNCER !== undefined)(title, () => {
   beforeAll(async () => {
     const database = await createTestDatabase(STORES)
     pooler = await startPgBouncer(STORES.map((store) => database.urlFor(store)))
-    h = await startHarness({ replicas: ONE_OF_EACH, database, databaseUrl: (url) => pooler.through(url) })
+    h = await startHarness({ replicas: ONE_OF_EACH, database, databaseUrl })
     admin = postgres(database.adminUrl, { max: 2, onnotice: () => {} })
     const url = pooler.through(database.urlFor('messaging'))
     pool = openDatabase({ url, application: 'test', logger: createLogger('test', 'silent'), poolSize: 8 })
@@ -38,6 +38,12 @@ describe.skipIf(NO_PGBOUNCER !== undefined)(title, () => {
     await h?.[Symbol.asyncDispose]()
     await pooler?.[Symbol.asyncDispose]()
   })
+
+  /** Half of the services have the form of Prisma and of Neon. */
+  function databaseUrl(url: string, name: string): string {
+    const pooled = pooler.through(url)
+    return /^[bi]/.test(name) ? pooled.replace('pooler=transaction', 'pgbouncer=true&connect_timeout=15') : pooled
+  }
 
   const settings = (): Promise<unknown[]> =>
     Promise.all(

@@ -1,7 +1,7 @@
 /**
- * `npx pnpm image <folder>` builds the image of the last commit for linux/amd64 and linux/arm64, as an OCI layout in the
- * folder, and its bill of materials as `<folder>.cdx.json`, and prints its digest. The same commit gives the same bytes on
- * every machine. Needs Debian 12, with `apt-get`, `dpkg-deb`, `tar`, `git` and `npm`, and no container engine.
+ * `npx pnpm image <folder>` builds the image of the last commit, or of `--commit`, for linux/amd64 and linux/arm64, as an OCI
+ * layout in the folder, and its bill of materials as `<folder>.cdx.json`, and prints its digest. The same commit gives the
+ * same bytes on every machine. Needs Debian 12, with `apt-get`, `dpkg-deb`, `tar`, `git` and `npm`, and no container engine.
  * `npx pnpm image --lock` writes the current versions and hashes of Debian's packages and of Node into lock.json.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -21,7 +21,7 @@ import { makeSbom } from './sbom.ts'
 const ARCHITECTURES: readonly Architecture[] = ['amd64', 'arm64']
 const REPOSITORY = fileURLToPath(new URL('../../../', import.meta.url))
 const USAGE =
-  'usage: npx pnpm image <folder> [--arch amd64|arm64] [--source <address of the sources>], or npx pnpm image --lock'
+  'usage: npx pnpm image <folder> [--arch amd64|arm64] [--source <address of the sources>] [--commit <commit>], or npx pnpm image --lock'
 
 const CONFIG = {
   User: '65532:65532',
@@ -35,13 +35,18 @@ const work = mkdtempSync(join(tmpdir(), 'image-'))
 try {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { lock: { type: 'boolean' }, arch: { type: 'string', multiple: true }, source: { type: 'string' } },
+    options: {
+      lock: { type: 'boolean' },
+      arch: { type: 'string', multiple: true },
+      source: { type: 'string' },
+      commit: { type: 'string' },
+    },
   })
   const wanted = ARCHITECTURES.filter((architecture) => values.arch?.includes(architecture) ?? true)
   const [folder, ...others] = positionals
   if (values.lock === true) await writeLock(work)
   else if (folder === undefined || others.length > 0 || wanted.length === 0) throw new Error(USAGE)
-  else console.log(await build(folder, wanted, values.source))
+  else console.log(await build(folder, wanted, values))
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
   process.exitCode = 1
@@ -49,8 +54,12 @@ try {
   rmSync(work, { recursive: true, force: true })
 }
 
-async function build(folder: string, architectures: readonly Architecture[], source = 'unknown'): Promise<string> {
-  const commit = (await run('git', ['rev-parse', 'HEAD'], { cwd: REPOSITORY })).trim()
+async function build(
+  folder: string,
+  architectures: readonly Architecture[],
+  { source = 'unknown', commit: wanted = 'HEAD' }: { source?: string; commit?: string },
+): Promise<string> {
+  const commit = (await run('git', ['rev-parse', '--verify', `${wanted}^{commit}`], { cwd: REPOSITORY })).trim()
   const epochSeconds = Number(await run('git', ['show', '--no-patch', '--format=%ct', commit], { cwd: REPOSITORY }))
   const manifest = readFileSync(join(REPOSITORY, 'package.json'), 'utf8')
   const { name, version, description } = JSON.parse(manifest) as Record<'name' | 'version' | 'description', string>

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { changeDatabaseUrl, parseDatabaseUrl } from '@svc/config/database-url.ts'
 import { ConfigError } from '@svc/config/env-reader.ts'
 
 /** NATS reads passwords without quotes, so a password has only letters and digits and begins with a letter. */
@@ -58,7 +59,7 @@ function stepOf(name: string, text: string, step: Step): string {
   return step === 'use' ? `${second},${first}` : `${first}`
 }
 
-/** The login in a URL, whatever else it has. */
+/** The login in a URL of NATS. With several servers, each has the same. */
 const LOGIN = /\/\/([^:@/]*)(?::[^@/]*)?@/
 
 class SecretFolder {
@@ -86,7 +87,7 @@ class SecretFolder {
   /** Gives the login that is not in use a new password, and moves the URL to it. The login in use stays valid. */
   moveLogin(name: string, owner: string, passwordOf: (user: string) => string): void {
     const text = this.read(name)
-    const [, user] = LOGIN.exec(text) ?? []
+    const user = userOf(text)
     if (user !== owner && user !== `${owner}_b`)
       throw new ConfigError(`${name} has the user ${user}: this command knows only ${owner} and ${owner}_b`)
     const next = user === owner ? `${owner}_b` : owner
@@ -108,11 +109,20 @@ class SecretFolder {
     for (const secret of readdirSync(this.#folder).filter((one) => one.endsWith('-roles'))) {
       const name = `${secret}/admin-url`
       const text = this.read(name)
-      this.write(name, withLogin(text, LOGIN.exec(text)?.[1] ?? '', password))
+      this.write(name, withLogin(text, userOf(text), password))
     }
   }
 }
 
+function isDatabase(url: string): boolean {
+  return url.startsWith('postgres')
+}
+
+function userOf(url: string): string {
+  return isDatabase(url) ? parseDatabaseUrl(url).user : (LOGIN.exec(url)?.[1] ?? '')
+}
+
 function withLogin(url: string, user: string, password: string): string {
+  if (isDatabase(url)) return changeDatabaseUrl(url, { user, password })
   return url.replace(new RegExp(LOGIN, 'g'), `//${user}:${password}@`)
 }

@@ -6,7 +6,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { parseDatabaseUrl } from '@svc/config/database-url.ts'
+import { changeDatabaseUrl, parseDatabaseUrl } from '@svc/config/database-url.ts'
 import { ConfigError } from '@svc/config/env-reader.ts'
 import { newKey, newPassword, rotateSecret, STEPS, type Step } from './rotate-secret.ts'
 import { runCommand } from './run-command.ts'
@@ -32,15 +32,11 @@ await runCommand(async ({ args, say }) => {
     lines.push(`SVC_NATS_${user.toUpperCase()}_PASSWORD_B=${password(`nats/${user}-b`)}`)
     secret(`${user}/nats-url`, () => `${nats.protocol}//${user}:${natsPassword}@${nats.host}`)
   }
-  const urlFor = (role: string, rolePassword: string): string => {
-    const url = new URL(database)
-    url.username = role
-    url.password = rolePassword
-    return url.href
-  }
+  const urlFor = (user: string, rolePassword: string): string =>
+    changeDatabaseUrl(database, { user, password: rolePassword })
   const adminPassword = password('postgres/password')
   for (const store of stores) {
-    secret(`${store}-roles/admin-url`, () => urlFor(database.username, adminPassword))
+    secret(`${store}-roles/admin-url`, () => urlFor(parseDatabaseUrl(database).user, adminPassword))
     const own = password(`${store}-roles/password`)
     password(`${store}-roles/password-b`)
     const owner = password(`${store}-roles/owner-password`)
@@ -61,7 +57,7 @@ await runCommand(async ({ args, say }) => {
 interface Command {
   folder: string
   nats: URL
-  database: URL
+  database: string
   rotate: string | undefined
   step: Step | undefined
 }
@@ -85,21 +81,17 @@ function parseCommand(args: readonly string[]): Command {
     const step = STEPS.find((one) => one === values.step)
     if (values.step !== undefined && (step === undefined || values.rotate === undefined))
       throw new Error('--step is add, use or drop, and goes with --rotate')
-    return { folder, nats, database: parseDatabase(values.database), rotate: values.rotate, step }
+    return { folder, nats, database: checkDatabase(values.database), rotate: values.rotate, step }
   } catch (error) {
     throw error instanceof ConfigError ? error : new ConfigError(USAGE, { cause: error })
   }
 }
 
 /** Refuses here what every process would refuse when it reads the URL. */
-function parseDatabase(text: string): URL {
+function checkDatabase(text: string): string {
   try {
-    const { hosts } = parseDatabaseUrl(text)
-    if (hosts.length > 1) throw new TypeError('has several hosts: name one, and edit the files')
-    const url = new URL(text)
-    if (/[?&](user|password)=/.test(url.search))
-      throw new TypeError('has a login in its parameters: write postgres://user@host')
-    return url
+    parseDatabaseUrl(text)
+    return text
   } catch (error) {
     throw new ConfigError(`--database ${error instanceof Error ? error.message : String(error)}`)
   }

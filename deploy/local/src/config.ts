@@ -1,7 +1,6 @@
 import { resolve } from 'node:path'
 import { readAuthority } from '@svc/config/authority.ts'
-import { readDatabaseUrl, readNats } from '@svc/config/connections.ts'
-import { parseDatabaseUrl } from '@svc/config/database-url.ts'
+import { readDirectDatabaseUrl, readNats } from '@svc/config/connections.ts'
 import { type EnvReader, envReader } from '@svc/config/env-reader.ts'
 import { urlHost } from '@svc/config/host.ts'
 import type { NatsAccess } from '@svc/config/nats-access.ts'
@@ -57,7 +56,7 @@ export function readConfig(env: NodeJS.ProcessEnv, part: Part = 'all'): LocalCon
     challengeKey: readOwnKey(e, 'SVC_CHALLENGE_KEY'),
     webhookSecretKey: readOwnKey(e, 'SVC_WEBHOOK_SECRET_KEY'),
     replicas: replicasOf(part, readReplicas(e)),
-    databaseUrl: e.optional('SVC_DATABASE_URL') === undefined ? undefined : readDatabaseUrl(e),
+    databaseUrl: e.optional('SVC_DATABASE_URL') === undefined ? undefined : readDirectDatabaseUrl(e),
     ...(e.optional('SVC_NATS_URL') === undefined ? { natsUrl: undefined } : readNats(e)),
     logLevel: e.string('SVC_LOG_LEVEL', {
       default: 'info',
@@ -73,9 +72,6 @@ export function readConfig(env: NodeJS.ProcessEnv, part: Part = 'all'): LocalCon
   const processes = Object.values(config.replicas).reduce((sum, count) => sum + count, 0)
   if ((config.metricsPort ?? 0) + processes - 1 > 65_535)
     e.fail('SVC_METRICS_PORT', 'leaves no ports for the other processes')
-  e.check()
-  if (config.databaseUrl !== undefined && parseDatabaseUrl(config.databaseUrl).hosts.length > 1)
-    e.fail('SVC_DATABASE_URL', 'names several hosts: name only the primary')
   e.check()
   return config
 }

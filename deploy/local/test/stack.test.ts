@@ -4,6 +4,7 @@ import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, 
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseDatabaseUrl } from '@svc/config/database-url.ts'
 import { createMark, findMarked, type MarkedProcess, reclaim } from '@svc/processes/marks.ts'
 import postgres from 'postgres'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -186,8 +187,15 @@ describe('the stack starts, survives, and stops', {
 
   test('nats dies: everything ends, with the reason', async () => {
     await using database = await createTestDatabase(STORES)
-    await endsWithReason(await launchUntilUp({ SVC_DATABASE_URL: database.adminUrl }), 'nats')
+    await endsWithReason(await launchUntilUp({ SVC_DATABASE_URL: inParameters(database.adminUrl) }), 'nats')
   })
+
+  /** The same database as libpq allows to write it: everything in parameters. */
+  function inParameters(url: string): string {
+    const { user, password, database, hosts } = parseDatabaseUrl(url)
+    const [{ host, port }] = hosts
+    return `postgres:///?host=${host}&port=${port}&user=${user}&password=${password}&dbname=${database}`
+  }
 
   /** Kills an engine. The launcher must name it, exit with 1 and leave no process. */
   async function endsWithReason(launcher: Launcher, engine: 'nats' | 'postgres'): Promise<void> {

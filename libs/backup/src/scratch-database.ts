@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { changeDatabaseUrl } from '@svc/config/database-url.ts'
 import { connectClient } from '@svc/postgres/connection/client.ts'
 import { parseServer } from '@svc/postgres/connection/server.ts'
 import type { Client } from 'pg'
@@ -20,9 +21,7 @@ export async function withScratchDatabase<T>(url: string, work: (url: string) =>
     const name = `${PREFIX}${randomBytes(6).toString('hex')}`
     await client.query(`create database ${quote(name)} template template0 encoding 'UTF8'`)
     try {
-      const scratch = new URL(url)
-      scratch.pathname = `/${name}`
-      return await work(scratch.href)
+      return await work(changeDatabaseUrl(url, { database: name }))
     } finally {
       await client.query(`drop database if exists ${quote(name)} with (force)`)
     }

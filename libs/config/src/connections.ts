@@ -51,6 +51,14 @@ export function readDatabaseUrl(env: EnvReader): string {
   return readUrl(env, 'SVC_DATABASE_URL', parseDatabaseUrl)
 }
 
+/** For work that holds locks and settings for its session: migrations, backups. */
+export function readDirectDatabaseUrl(env: EnvReader): string {
+  return readUrl(env, 'SVC_DATABASE_URL', (text) => {
+    if (parseDatabaseUrl(text).isPooled)
+      throw new TypeError('is a pooler (pooler=transaction, pgbouncer=true), but this needs a URL of Postgres itself')
+  })
+}
+
 /** Refuses a URL with unsupported options here, before anything connects. */
 function readUrl(env: EnvReader, name: string, parse: (text: string) => unknown): string {
   const text = env.secret(name)

@@ -17,6 +17,9 @@ const NO_CLIENT_CERTIFICATE: Rule = {
 const NO_REVOCATION: Rule = { refused: 'lists of revoked certificates are not supported: remove it' }
 const ONLY_PASSWORDS: Rule = { refused: 'processes log in with a password: write user and password into the URL' }
 const POOL_SIZE: Rule = { refused: 'set SVC_DATABASE_POOL instead' }
+const NO_STATEMENTS: Rule = { refused: 'write pooler=transaction if a pooler is in between, else remove it' }
+const TLS_MODE: Rule = { refused: 'write sslmode=verify-full' }
+const NO_SCHEMA: Rule = { refused: 'each service has a schema of its own name: remove it' }
 
 const RULES: Readonly<Record<string, Rule>> = {
   host: READ,
@@ -117,7 +120,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   max_protocol_version: { ignored: 'the protocol of Postgres is 3.0' },
 
-  // node-postgres, Prisma, Supabase, and other clients.
+  // node-postgres, Prisma, Supabase, JDBC, pgx, asyncpg, Rails, and other clients.
   uselibpqcompat: { ignored: 'sslmode always means what it means to libpq' },
   supa: { ignored: 'only Supabase reads it' },
   workaround: { ignored: 'only other clients read it' },
@@ -128,7 +131,19 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   connection_limit: POOL_SIZE,
   pool_timeout: POOL_SIZE,
-  statement_cache_size: { refused: 'write pooler=transaction if a pooler is in between, else remove it' },
+  pool: POOL_SIZE,
+  pool_size: POOL_SIZE,
+  max_pool_size: POOL_SIZE,
+  pool_max_conns: POOL_SIZE,
+  statement_cache_size: NO_STATEMENTS,
+  prepared_statement_cache_size: NO_STATEMENTS,
+  prepared_statements: NO_STATEMENTS,
+  prepareThreshold: NO_STATEMENTS,
+  default_query_exec_mode: NO_STATEMENTS,
+  sslaccept: TLS_MODE,
+  sslfactory: TLS_MODE,
+  currentSchema: NO_SCHEMA,
+  search_path: NO_SCHEMA,
 }
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { parseDatabaseUrl } from './database-url.ts'
+import { changeDatabaseUrl, parseDatabaseUrl } from './database-url.ts'
 
 const PLAIN = {
   hosts: [{ host: 'h', port: 5432 }],
@@ -67,6 +67,27 @@ describe('the parts of a URL are what libpq reads', () => {
     ['postgres://u:p@h/d?pgbouncer=true', { isPooled: true }],
   ])('%s', (text, parts) => {
     expect(parseDatabaseUrl(text)).toEqual({ ...PLAIN, ...parts })
+  })
+})
+
+describe('another login or database in the same URL', () => {
+  test.each([
+    ['postgres://u:p@h/d', 'postgres://x:y%40@h/d', 'postgres://u:p@h/e%20f'],
+    [
+      'postgresql://u:p#s@h:1,[::1]/d?sslmode=require',
+      'postgres://x:y%40@h:1,[::1]/d?sslmode=require',
+      'postgres://u:p%23s@h:1,[::1]/e%20f?sslmode=require',
+    ],
+    ['postgres://u@h', 'postgres://x:y%40@h/u', 'postgres://u:@h/e%20f'],
+    [
+      'postgres:///?host=h&user=u&password=p&%64bname=d&options=-c%20a=b+c',
+      'postgres://x:y%40@/d?host=h&options=-c%20a=b+c',
+      'postgres://u:p@/e%20f?host=h&options=-c%20a=b+c',
+    ],
+  ])('%s', (url, withLogin, withDatabase) => {
+    expect(changeDatabaseUrl(url, { user: 'x', password: 'y@' })).toBe(withLogin)
+    expect(changeDatabaseUrl(url, { database: 'e f' })).toBe(withDatabase)
+    expect(parseDatabaseUrl(withDatabase)).toEqual({ ...parseDatabaseUrl(url), database: 'e f' })
   })
 })
 
@@ -143,7 +164,11 @@ describe('a URL that asks for more than processes can do is refused by the name 
     ['SSLMODE=require', 'has SSLMODE, which is no parameter of Postgres'],
     ['statement_timeout=5', 'has statement_timeout, which is no parameter of Postgres'],
     ['constructor=x', 'has constructor, which is no parameter of Postgres'],
-    ['sslaccept=strict', 'has sslaccept, which is no parameter of Postgres'],
+    ['pool=5', 'set SVC_DATABASE_POOL'],
+    ['prepareThreshold=0', 'write pooler=transaction'],
+    ['sslaccept=strict', 'has sslaccept, which is not supported: write sslmode=verify-full'],
+    ['currentSchema=mine', 'each service has a schema of its own name'],
+    ['socket_timeout=5', 'has socket_timeout, which is no parameter of Postgres'],
   ])('%s', (parameters, problem) => {
     const parse = (): unknown => parseDatabaseUrl(`postgres://u:hidden@a/svc?${parameters}`)
     expect(parse).toThrow(problem)

@@ -85,6 +85,24 @@ export function parseDatabaseUrl(text: string): DatabaseUrl {
   }
 }
 
+/**
+ * The URL with another login or database. Everything else stays as it is written.
+ * @throws TypeError as `parseDatabaseUrl`.
+ */
+export function changeDatabaseUrl(
+  text: string,
+  changes: Partial<Pick<DatabaseUrl, 'user' | 'password' | 'database'>>,
+): string {
+  const { user, password, database } = { ...parseDatabaseUrl(text), ...changes }
+  const [, , authority = '', , query = ''] = URI.exec(text) ?? []
+  // These would count more than what stands before them.
+  const isReplaced = (pair: string): boolean => /^(user|password|dbname)$/.test(decode(pair.split('=', 1)[0] ?? ''))
+  const kept = query.split('&').filter((pair) => pair !== '' && !isReplaced(pair))
+  const login = [user, password].map(encodeURIComponent).join(':')
+  const place = `${authority.slice(authority.lastIndexOf('@') + 1)}/${encodeURIComponent(database)}`
+  return `postgres://${login}@${place}${kept.length === 0 ? '' : `?${kept.join('&')}`}`
+}
+
 /** Unlike in forms, a plus sign is a plus sign. */
 function readParameters(query: string): { parameters: Parameters; ignored: string[] } {
   const parameters = new Map<string, string>()

@@ -35,7 +35,11 @@ const ASK_MS = 100
 /** A client may resend a request if the server closed its idle connection at that moment (RFC 9112, 9.3.1). */
 const MAX_AGAIN = 2
 
-export function createKeepAliveClient(urls: readonly string[]): KeepAliveClient {
+/** @param options.behindProxy the addresses are of proxies, which choose gateways themselves: all of them are always used. */
+export function createKeepAliveClient(
+  urls: readonly string[],
+  { behindProxy = false }: { behindProxy?: boolean } = {},
+): KeepAliveClient {
   const gateways = urls.map((url) => ({
     url,
     isReady: true,
@@ -45,7 +49,7 @@ export function createKeepAliveClient(urls: readonly string[]): KeepAliveClient 
   let turn = 0
   let stopped = false
   const asking = gateways.map(async (gateway) => {
-    while (!stopped) {
+    while (!stopped && !behindProxy) {
       gateway.isReady = await isReady(gateway.url)
       await sleep(ASK_MS)
     }
@@ -117,7 +121,10 @@ function send(agent: Agent, { method, target, body }: Outgoing, url: string, poo
       response.on('end', () => {
         const answer = Buffer.concat(chunks).toString()
         const received = new Headers(Object.entries(response.headers).map(([name, value]) => [name, String(value)]))
-        resolve({ status: response.statusCode ?? 0, headers: received, text: answer, body: JSON.parse(answer) })
+        const type = response.headers['content-type'] ?? ''
+        // a proxy answers with HTML
+        const body = type.startsWith('application/json') ? JSON.parse(answer) : undefined
+        resolve({ status: response.statusCode ?? 0, headers: received, text: answer, body })
       })
     })
     request.on('error', (error: Failure) => {

@@ -61,13 +61,15 @@ interface LoadOptions {
   readonly receiver?: WebhookReceiver
   /** Pause of each sender after each message. Without a pause the load uses the whole machine. */
   readonly pauseMs?: number
+  /** The addresses are of proxies in front of the gateways. */
+  readonly behindProxy?: boolean
 }
 
 export async function startRollingLoad(
   h: RollingSystem,
-  { receiver, pauseMs = 0 }: LoadOptions = {},
+  { receiver, pauseMs = 0, behindProxy = false }: LoadOptions = {},
 ): Promise<RollingLoad> {
-  const client = createKeepAliveClient(h.system.urls)
+  const client = createKeepAliveClient(h.system.urls, { behindProxy })
   const wrong: string[] = []
   const streams = new Set<TestStream>()
   const hooked = new Set<string>()

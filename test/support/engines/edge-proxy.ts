@@ -25,8 +25,8 @@ interface Place {
   readonly folder: string
   readonly port: number
   readonly tlsPort: number
-  /** Ports of two gateways. */
-  readonly gateways: readonly [number, number]
+  /** Addresses of two gateways. */
+  readonly gateways: readonly [string, string]
   readonly changes: Changes
 }
 
@@ -66,13 +66,16 @@ export function whyNot(name: EdgeName): string | undefined {
   return existsSync(program) ? undefined : `${program} is not installed (apt-get install ${program.split('/').at(-1)})`
 }
 
+/** A port on 127.0.0.1, or an address with its port. */
+type GatewayAddress = number | string
+
 /**
- * @param gateways ports on 127.0.0.1, of one gateway or two.
+ * @param gateways one gateway or two.
  * @param changes lower limits, for example, so that a test reaches them.
  */
 export async function startEdge(
   name: EdgeName,
-  [first, second = first]: readonly [number, number?],
+  [first, second = first]: readonly [GatewayAddress, GatewayAddress?],
   changes: Changes = [],
 ): Promise<EdgeProxy> {
   const { program, hasTls, prepare } = EDGES[name]
@@ -87,7 +90,7 @@ export async function startEdge(
   const child = startChild({
     name: 'edge',
     command: program,
-    args: prepare({ folder, port, tlsPort: port + 1, gateways: [first, second], changes }),
+    args: prepare({ folder, port, tlsPort: port + 1, gateways: [addressOf(first), addressOf(second)], changes }),
     env: { HOME: folder },
     onLine: (line) => output.push(line),
   })
@@ -107,6 +110,10 @@ export async function startEdge(
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+function addressOf(gateway: GatewayAddress): string {
+  return typeof gateway === 'number' ? `127.0.0.1:${gateway}` : gateway
 }
 
 function accepts(port: number): Promise<boolean> {
@@ -147,8 +154,8 @@ function nginx({ folder, port, tlsPort, gateways, changes }: Place, file: string
     ...listen,
     // Tests let gateways fail on purpose, more often than nginx would forgive.
     [/max_fails=\d+/g, 'max_fails=0'],
-    [isCompose ? 'gateway-1:8080' : '127.0.0.1:8081', `127.0.0.1:${gateways[0]}`],
-    [isCompose ? 'gateway-2:8080' : '127.0.0.1:8082', `127.0.0.1:${gateways[1]}`],
+    [isCompose ? 'gateway-1:8080' : '127.0.0.1:8081', gateways[0]],
+    [isCompose ? 'gateway-2:8080' : '127.0.0.1:8082', gateways[1]],
     [/pid \S+;/g, `pid ${folder}/pid;`],
     [/(error_log|access_log) [^;]+;/g, ''],
     // The image of compose knows this directive, and nginx of Debian 12 does not. Above, `listen` has its older form.
@@ -165,8 +172,8 @@ function haproxy({ folder, port, tlsPort, gateways, changes }: Place): string[] 
     ...changes,
     ['bind :443', `bind 127.0.0.1:${port}\n  bind 127.0.0.1:${tlsPort}`],
     ['/etc/haproxy/agents.example.org.pem', join(folder, 'both.pem')],
-    ['127.0.0.1:8081', `127.0.0.1:${gateways[0]}`],
-    ['127.0.0.1:8082', `127.0.0.1:${gateways[1]}`],
+    ['127.0.0.1:8081', gateways[0]],
+    ['127.0.0.1:8082', gateways[1]],
   ])
   writeFileSync(join(folder, 'haproxy.cfg'), config)
   return ['-db', '-f', join(folder, 'haproxy.cfg')]
@@ -178,8 +185,8 @@ function caddy({ folder, port, tlsPort, gateways, changes }: Place): string[] {
     ...changes,
     ['agents.example.org {', `https://:${tlsPort} {\n\tbind 127.0.0.1\n\t${tls}`],
     ['admin off', 'admin off\n\tauto_https off'],
-    ['127.0.0.1:8081', `127.0.0.1:${gateways[0]}`],
-    ['127.0.0.1:8082', `127.0.0.1:${gateways[1]}`],
+    ['127.0.0.1:8081', gateways[0]],
+    ['127.0.0.1:8082', gateways[1]],
   ])
   const site = config.slice(config.indexOf(`https://:${tlsPort}`))
   const plain = site.replace(`https://:${tlsPort}`, `http://:${port}`).replace(tls, '')

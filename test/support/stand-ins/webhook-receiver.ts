@@ -1,4 +1,4 @@
-/** A webhook receiver on loopback, over HTTPS with its own certificate. It answers as a test tells it to. */
+/** A webhook receiver on this machine, over HTTPS with its own certificate. It answers as a test tells it to. */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -58,6 +58,8 @@ interface ReceiverOptions {
   readonly keyType?: 'ec' | 'rsa'
   /** Folder for the authority's file. Default: the folder of the test run. */
   readonly folder?: string
+  /** The address under which others find it. Default: 127.0.0.1, and it listens on no other. */
+  readonly address?: string
 }
 
 export async function startReceiver({
@@ -65,6 +67,7 @@ export async function startReceiver({
   trusted = true,
   keyType = 'ec',
   folder: chosen,
+  address = HOST,
 }: ReceiverOptions = {}): Promise<WebhookReceiver> {
   const folder = chosen ?? (await findTestRun()).folder
   const certificate = await generate([{ name: 'commonName', value: `receiver ${randomBytes(4).toString('hex')}` }], {
@@ -73,7 +76,7 @@ export async function startReceiver({
       { name: 'basicConstraints', cA: true, critical: true },
       {
         name: 'subjectAltName',
-        altNames: [...names.map((value) => ({ type: 2 as const, value })), { type: 7 as const, ip: HOST }],
+        altNames: [...names.map((value) => ({ type: 2 as const, value })), { type: 7 as const, ip: address }],
       },
     ],
   })
@@ -96,12 +99,12 @@ export async function startReceiver({
     sockets.set(socket, connections)
   })
   server.on('tlsClientError', () => {})
-  server.listen(0, HOST)
+  server.listen(0, address === HOST ? HOST : undefined)
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
 
   return {
-    host: `${HOST}:${port}`,
+    host: `${address}:${port}`,
     port,
     caFile,
     credentials: { key: certificate.private, cert: certificate.cert },
@@ -109,7 +112,7 @@ export async function startReceiver({
     inFlight: (path) => inFlight.get(path)?.now ?? 0,
     maxInFlight: (path) => inFlight.get(path)?.most ?? 0,
     connections: () => connections,
-    urlFor: (path) => `https://${HOST}:${port}${path}`,
+    urlFor: (path) => `https://${address}:${port}${path}`,
     at: (path) => received.filter((one) => one.path === path),
     answer: (path, respond) => void answers.set(path, respond),
     forget() {

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { BackupError } from '@svc/backup/backup-error.ts'
-import { readDatabaseUrl } from '@svc/config/connections.ts'
+import { readDirectDatabaseUrl } from '@svc/config/connections.ts'
 import { parseDatabaseUrl } from '@svc/config/database-url.ts'
 import { envReader } from '@svc/config/env-reader.ts'
 import { TlsError } from '@svc/tls/failure.ts'
@@ -25,7 +25,7 @@ export function findStores(): ReadonlyMap<string, string> {
 export function findAdminUrl({ env }: Pick<Io, 'env'>, option: string | undefined): string {
   const reader = envReader(option === undefined ? env : { SVC_DATABASE_URL: option })
   const isSet = ['SVC_DATABASE_URL', 'SVC_DATABASE_URL_FILE'].some((name) => reader.optional(name) !== undefined)
-  const url = isSet ? readDatabaseUrl(reader) : readLocalUrl(env)
+  const url = isSet ? readDirectDatabaseUrl(reader) : readLocalUrl(env)
   try {
     reader.check()
   } catch (cause) {

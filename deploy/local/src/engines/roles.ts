@@ -1,4 +1,5 @@
 /** The databases of the local stack and of tests, and their roles (libs/postgres, roles.ts). */
+import { changeDatabaseUrl } from '@svc/config/database-url.ts'
 import { driverOptions, parseServer } from '@svc/postgres/connection/server.ts'
 import { migrate } from '@svc/postgres/migration/migrate.ts'
 import postgres from 'postgres'
@@ -22,12 +23,7 @@ export async function migrateStores(setup: StoreSetup & { schemaDirOf: (store: S
 
 /** The admin URL with another role's name and password. */
 export function storeUrl({ adminUrl, passwordOf }: Pick<StoreSetup, 'adminUrl' | 'passwordOf'>, role: string): string {
-  const url = new URL(adminUrl)
-  // Parameters would count more than the login of the URL.
-  url.search = url.search.replace(/([?&])(?:user|password)=[^&]*/g, '$1')
-  url.username = role
-  url.password = passwordOf(role)
-  return url.href
+  return changeDatabaseUrl(adminUrl, { user: role, password: passwordOf(role) })
 }
 
 /** Creates an empty database. @returns the admin's URL for it. @throws Postgres's error if the name is taken. */
@@ -52,9 +48,7 @@ export async function copyDatabase(adminUrl: string, from: string, name: string)
 
 /** The admin's URL of another database on this server. */
 export function databaseUrl(adminUrl: string, name: string): string {
-  const url = new URL(adminUrl)
-  url.pathname = `/${name}`
-  return url.href
+  return changeDatabaseUrl(adminUrl, { database: name })
 }
 
 export async function databaseExists(adminUrl: string, name: string): Promise<boolean> {

@@ -13,7 +13,7 @@ const NO_DEADLINES = `
  */
 export async function connectClient(server: PostgresServer, application: string): Promise<pg.Client> {
   const { hosts, user, password, database, ssl, sslnegotiation, isPooled, asTlsError } = server
-  if (isPooled) throw new Error('this needs a session: use a URL of Postgres itself, without pooler=')
+  if (isPooled) throw new Error('this needs a session: use a URL of Postgres itself, without a pooler')
   let failure: unknown
   for (const { host, port } of hosts) {
     const client = new pg.Client({

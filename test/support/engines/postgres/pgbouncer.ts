@@ -1,4 +1,4 @@
-/** Debian's PgBouncer in front of a test's Postgres, in transaction mode, with fewer sessions than clients. */
+/** PgBouncer of Debian, or the program that SVC_TEST_PGBOUNCER names, in front of a test's Postgres, in transaction mode, with fewer sessions than clients. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ interface PgBouncer extends AsyncDisposable {
   restart(): Promise<void>
 }
 
-const PROGRAM = '/usr/sbin/pgbouncer'
+const PROGRAM = process.env.SVC_TEST_PGBOUNCER ?? '/usr/sbin/pgbouncer'
 /** The reason why PgBouncer cannot run; undefined if it can. */
 export const NO_PGBOUNCER = existsSync(PROGRAM) ? undefined : `${PROGRAM} is not installed (apt-get install pgbouncer)`
 const SESSIONS = 3

@@ -57,6 +57,7 @@ describe('spec 3.16: the peer, or the validated client address behind configured
     ['a proxy that appends to a header that is absent', PROXY, ', 203.0.113.9', undefined],
     ['a proxy that sets an empty header', PROXY, ' , ', 'absent'],
     ['a proxy that sets no header', PROXY, undefined, 'absent'],
+    ['a proxy that sets no header, before another one', PROXY, '10.0.0.1', 'absent'],
     ['a proxy that does not know its client', PROXY, 'unknown', 'unreadable'],
     ['a proxy before the trusted one', PROXY, '203.0.113.9, 10.0.0.2', 'private'],
     ['a proxy of the same machine', PROXY, '::1', 'private'],

@@ -16,7 +16,7 @@ interface ClientAddress {
 
 /**
  * Why a client's address may be wrong:
- * - `absent`: a trusted proxy sent no `X-Forwarded-For`;
+ * - `absent`: a trusted proxy sent no `X-Forwarded-For`, or one that names only trusted proxies;
  * - `unreadable`: a trusted proxy forwarded something that is not an address;
  * - `private`: a trusted proxy forwarded a private address that is not a trusted proxy's;
  * - `longer`: the header has more entries, so the client may be a proxy;
@@ -75,7 +75,7 @@ export function clientAddress(
     if (isPrivate(entry)) return { address, doubt: 'private' }
     return left > 0 ? { address, doubt: 'longer' } : { address }
   }
-  return { address }
+  return { address, doubt: 'absent' }
 }
 
 /** Whether a peer is a proxy whose `X-Forwarded-For` is trusted. */

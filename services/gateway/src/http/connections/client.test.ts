@@ -32,6 +32,7 @@ test('each kind of doubt about an address is logged once an hour, whatever reque
   const receive = (headers: object, url = '/v2/me'): string =>
     clients.ofRequest({ url, socket: { remoteAddress: '10.1.2.3' }, headers } as unknown as IncomingMessage)
   receive({}, '/v2/health') // the proxy's own health check
+  receive({ 'x-forwarded-for': '127.0.0.1' }, '/v2/health') // the health check in the container of compose's proxy
   expect(logged).toEqual([])
   const requests = [
     {},

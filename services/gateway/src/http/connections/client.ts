@@ -24,7 +24,7 @@ const LOG_EVERY_MS = 60 * 60 * 1_000
 
 const SENTENCES: Readonly<Record<Doubt, string>> = {
   absent:
-    'a trusted proxy sent no X-Forwarded-For, so its clients count as one: let it set this header to the address of its client',
+    'a trusted proxy named no client in X-Forwarded-For, so its clients count as one: let it set this header to the address of its client',
   unreadable:
     'a trusted proxy forwarded something that is not an address, so its clients count as one: let it set X-Forwarded-For to the address of its client',
   private:
@@ -71,8 +71,8 @@ export function createClients(trustedProxies: readonly AddressRange[], logger?: 
   }
 
   function note(doubt: Doubt, address: string, { socket, url }: IncomingMessage): void {
-    // A proxy's own health check has no client.
-    if (doubt === 'absent' && url === '/v2/health') return
+    // A health check of a proxy or of its machine has no client, so it says nothing about others.
+    if (url === '/v2/health') return
     const last = loggedMs.get(doubt)
     if (last !== undefined && performance.now() - last < LOG_EVERY_MS) return
     loggedMs.set(doubt, performance.now())

@@ -1,0 +1,93 @@
+/** Podman with storage, networks and temporary files of its own, so that two runs at once do not meet. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+
+/** Containers need more open files than some machines allow by default. Without systemd there is no journal for their logs. */
+const CONTAINERS_CONF = `[containers]
+default_ulimits = ["nofile=20000:20000", "nproc=10000:10000"]
+log_driver = "k8s-file"
+[engine]
+events_logger = "file"
+[network]
+network_backend = "netavark"
+`
+
+export class Podman implements AsyncDisposable {
+  /** Everything of this run. It is removed at the end. */
+  readonly folder = join(tmpdir(), `svc-containers-${randomBytes(4).toString('hex')}`) // names of images are lower case
+  readonly #options: readonly string[]
+  readonly #env: NodeJS.ProcessEnv
+
+  constructor() {
+    const path = (name: string): string => join(this.folder, name)
+    mkdirSync(path('networks'), { recursive: true })
+    writeFileSync(path('containers.conf'), CONTAINERS_CONF)
+    // The second turns off the timers of health checks, which need systemd.
+    this.#env = { ...process.env, CONTAINERS_CONF: path('containers.conf'), DISABLE_HC_SYSTEMD: 'true' }
+    this.#options = [
+      ...['--root', path('storage'), '--runroot', path('run'), '--tmpdir', path('tmp')],
+      ...['--network-config-dir', path('networks')],
+      // crun refuses machines that have both versions of cgroups.
+      ...['--runtime', 'runc', '--cgroup-manager', 'cgroupfs'],
+    ]
+  }
+
+  /** @returns the output. @throws Error with the error output. */
+  async run(args: readonly string[], input = ''): Promise<string> {
+    return (await this.#run(args, input)).stdout.trim()
+  }
+
+  /** Starts a command that does not end by itself. */
+  start(args: readonly string[]): ChildProcess {
+    return spawn('podman', [...this.#options, ...args], { env: this.#env, stdio: 'ignore' })
+  }
+
+  /** The last lines of both outputs of a container. */
+  async logOf(container: string): Promise<string> {
+    const { stdout, stderr } = await this.#run(['logs', '--tail', '40', container])
+    return `${stdout}${stderr}`
+  }
+
+  /** A field of a container, in the syntax of `podman inspect --format`. */
+  inspect(container: string, field: string): Promise<string> {
+    return this.run(['inspect', '--type', 'container', '--format', `{{${field}}}`, container])
+  }
+
+  /** With cgroups v1, all containers together get as much of the processors as one process. Here they get as much as twenty. */
+  giveCpu(): void {
+    const shares = '/sys/fs/cgroup/cpu/libpod_parent/cpu.shares'
+    if (existsSync(shares)) writeFileSync(shares, String(20 * 1024))
+  }
+
+  /** Sets what `kube play` of Podman 4.3 leaves out: a sysctl of the network of a running container. */
+  async setInNetworkOf(container: string, sysctl: string, value: string): Promise<void> {
+    const file = `/proc/sys/${sysctl.replaceAll('.', '/')}`
+    const pid = await this.inspect(container, '.State.Pid')
+    await run('nsenter', ['--net', '--target', pid, 'sh', '-c', 'echo "$1" >"$2"', 'sh', value, file])
+  }
+
+  /** Gives an image the name that `overlays/production` has for it. @returns its digest. */
+  async digestOf(name: string, tag: string): Promise<string> {
+    await this.run(['tag', `localhost/${name}:${tag}`, `registry.example.org/${name}:${tag}`])
+    return this.run(['image', 'inspect', '--format', '{{.Digest}}', `localhost/${name}:${tag}`])
+  }
+
+  #run(args: readonly string[], input = ''): Promise<{ stdout: string; stderr: string }> {
+    const running = run('podman', [...this.#options, ...args], { env: this.#env, maxBuffer: 64 << 20 })
+    running.child.stdin?.end(input)
+    return running
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.run(['pod', 'rm', '--all', '--force', '--time', '0'])
+    await this.run(['rm', '--all', '--force', '--time', '0'])
+    await this.run(['network', 'prune', '--force'])
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+}
