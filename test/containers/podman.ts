@@ -1,7 +1,8 @@
 /** Podman with storage, networks and temporary files of its own, so that two runs at once do not meet. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -18,11 +19,19 @@ events_logger = "file"
 network_backend = "netavark"
 `
 
+/** Waits until its input ends, which also happens if the process of the tests is killed. */
+const CLEAN = `cat
+podman "$@" pod rm --all --force --time 0
+podman "$@" rm --all --force --time 0
+podman "$@" network prune --force
+rm -rf "$FOLDER"`
+
 export class Podman implements AsyncDisposable {
   /** Everything of this run. It is removed at the end. */
   readonly folder = join(tmpdir(), `svc-containers-${randomBytes(4).toString('hex')}`) // names of images are lower case
   readonly #options: readonly string[]
   readonly #env: NodeJS.ProcessEnv
+  readonly #cleaner: ChildProcess
 
   constructor() {
     const path = (name: string): string => join(this.folder, name)
@@ -36,6 +45,12 @@ export class Podman implements AsyncDisposable {
       // crun refuses machines that have both versions of cgroups.
       ...['--runtime', 'runc', '--cgroup-manager', 'cgroupfs'],
     ]
+    this.#cleaner = spawn('sh', ['-c', CLEAN, 'sh', ...this.#options], {
+      detached: true, // a Ctrl-C does not reach it
+      stdio: ['pipe', 'ignore', 'ignore'],
+      env: { ...this.#env, FOLDER: this.folder },
+    })
+    this.#cleaner.unref()
   }
 
   /** @returns the output. @throws Error with the error output. */
@@ -85,9 +100,8 @@ export class Podman implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.run(['pod', 'rm', '--all', '--force', '--time', '0'])
-    await this.run(['rm', '--all', '--force', '--time', '0'])
-    await this.run(['network', 'prune', '--force'])
-    rmSync(this.folder, { recursive: true, force: true })
+    this.#cleaner.ref()
+    this.#cleaner.stdin?.end()
+    await once(this.#cleaner, 'exit')
   }
 }
