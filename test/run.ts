@@ -1,5 +1,5 @@
 /**
- * `npx pnpm test`: runs the tests with containers, and then the checks and every other test, side by side. If few files failed,
+ * `npx pnpm test`: runs the tests with containers, and then the checks and every other test, side by side. If at most four files fail,
  * they run once more, alone. Then it checks that every row of the specification has a test (docs/conformance.md). Arguments go to
  * vitest, so `npx pnpm test libs/svc1` runs some tests, without these last two steps. The end of the output lists each failure
  * again, one per line. The last line is `<n> passed, <n> failed`; a check counts as a test.
@@ -36,7 +36,7 @@ const first = isAll ? await runTests(['test/containers', '--maxWorkers=1']) : NO
 const chosen = isAll ? ['--exclude', 'test/containers/**'] : args
 const [checks, others] = await Promise.all([
   runChecks((line) => found.push(line)),
-  first.errors > 0 ? NOTHING : runTests(chosen), // it was stopped
+  first.errors > 0 ? NOTHING : runTests(chosen), // vitest was stopped
 ])
 const tests = await repeatAlone({
   files: [...first.files, ...others.files],

@@ -35,7 +35,7 @@ until_true() {
   attempt=0
   until "$@"; do
     attempt=$((attempt + 1))
-    [ "$attempt" -lt "$attempts" ] || { say "gave up waiting until $what. It is safe to repeat what the page says for $name."; exit 1; }
+    [ "$attempt" -lt "$attempts" ] || { say "gave up waiting until $what. It is safe to repeat the step of docs/operating/rotate.md for $name."; exit 1; }
     sleep "$poll"
   done
 }
@@ -111,7 +111,8 @@ has_moved() {
   done
 }
 
-# With each reload a server logs the hash of its configuration, passwords included.
+# On each reload, a server logs a hash of its configuration, which changes when a password changes. Two different hashes mean that it
+# has the new file.
 nats_has_reloaded() {
   reload_nats || return 1
   for pod in $(older_pods nats nats); do

@@ -87,7 +87,7 @@ export class Cluster implements AsyncDisposable {
     }
   }
 
-  /** Runs a job as often as it allows. @returns its log. @throws Error with its log, if it fails. */
+  /** Runs a job, with at most `backoffLimit` repeats. @returns its log. @throws Error with its log, if it fails. */
   async runToEnd(workload: Workload): Promise<string> {
     const { backoffLimit = 0 } = workload.manifest.spec as { backoffLimit?: number }
     for (let retries = 0; ; retries += 1) {
@@ -173,7 +173,7 @@ export class Cluster implements AsyncDisposable {
   }
 }
 
-/** A probe that runs a command becomes a connection. */
+/** If a probe runs a command, only a connection to the first port is checked. */
 function answersTo(probe: Probe, address: string, ports: ReadonlyMap<string | undefined, number>): Promise<boolean> {
   const [firstPort = 0] = ports.values()
   if (probe.httpGet === undefined) return accepts(address, firstPort)

@@ -1,4 +1,4 @@
-/** Podman with storage, networks and temporary files of its own, so that two runs at once do not meet. */
+/** Podman with storage, networks and temporary files of its own, so that two runs at once do not disturb each other. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -37,7 +37,7 @@ export class Podman implements AsyncDisposable {
     const path = (name: string): string => join(this.folder, name)
     mkdirSync(path('networks'), { recursive: true })
     writeFileSync(path('containers.conf'), CONTAINERS_CONF)
-    // The second turns off the timers of health checks, which need systemd.
+    // DISABLE_HC_SYSTEMD turns off the timers of health checks, which need systemd.
     this.#env = { ...process.env, CONTAINERS_CONF: path('containers.conf'), DISABLE_HC_SYSTEMD: 'true' }
     this.#options = [
       ...['--root', path('storage'), '--runroot', path('run'), '--tmpdir', path('tmp')],
@@ -74,7 +74,7 @@ export class Podman implements AsyncDisposable {
     return this.run(['inspect', '--type', 'container', '--format', `{{${field}}}`, container])
   }
 
-  /** With cgroups v1, all containers together get as much of the processors as one process. Here they get as much as twenty. */
+  /** With cgroups v1, all containers together get the share of one process. This gives them the share of twenty. */
   giveCpu(): void {
     const shares = '/sys/fs/cgroup/cpu/libpod_parent/cpu.shares'
     if (existsSync(shares)) writeFileSync(shares, String(20 * 1024))

@@ -1,7 +1,7 @@
 /**
  * `npx pnpm image <folder>` builds the image of the last commit, or of `--commit`, for linux/amd64 and linux/arm64, as an OCI
  * layout in the folder, and its bill of materials as `<folder>.cdx.json`, and prints its digest. The same commit gives the
- * same bytes on every machine. Needs Debian 12, with `apt-get`, `dpkg-deb`, `tar`, `git` and `npm`, and no container engine.
+ * same bytes. Needs Debian 12, with `apt-get`, `dpkg-deb`, `tar`, `git` and `npm`, and no container engine.
  * `npx pnpm image --lock` writes the current versions and hashes of Debian's packages and of Node into lock.json.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -50,7 +50,7 @@ export function readArtifacts(): { digest: string; files: readonly { readonly na
   const files = lines.map((line) => {
     const [sum, name = ''] = line.split('  ')
     const artifact = artifactOf(name)
-    if (artifact.sum !== sum) throw new Error(`${name} is not the file that SHA256SUMS names`)
+    if (artifact.sum !== sum) throw new Error(`${name} does not have the sum in SHA256SUMS: make the release again`)
     return artifact
   })
   return {

@@ -390,7 +390,7 @@ describe('endpoints do not slow each other down', () => {
       const before = one.receiver.inFlight('/hangs')
       const agents = Array.from({ length: count }, newAgent)
       for (const agent of agents) await one.set(agent, '/hangs')
-      // Second jobs come when every endpoint has its request: until then, they could take the room of a first one.
+      // Second jobs only after every endpoint has a request: a second job could take the place of a first one.
       await one.acceptAll(agents.map((agentId) => ({ agentId, cursor: 1 })))
       await eventually(() => one.receiver.inFlight('/hangs') >= Math.min(before + count, 32))
       await one.acceptAll(agents.map((agentId) => ({ agentId, cursor: 2 })))
