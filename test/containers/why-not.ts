@@ -12,6 +12,7 @@ const PACKAGES = {
   'aardvark-dns': '/usr/lib/podman/aardvark-dns',
   iptables: '/usr/sbin/iptables',
   haproxy: '/usr/sbin/haproxy',
+  nginx: '/usr/sbin/nginx',
 } as const
 
 /** The reason why containers cannot run here; undefined if they can. */

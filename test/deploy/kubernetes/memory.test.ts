@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { ROOT } from '../facts.ts'
 import { containerOf } from './manifest-parts.ts'
 import { renderOverlay } from './render.ts'
@@ -27,6 +28,15 @@ function memoryOf(service: string): { request: number; limit: number } {
   return { request: Number.parseInt(requests?.memory ?? '', 10), limit: Number.parseInt(limits?.memory ?? '', 10) }
 }
 
+/** Of deploy/compose, by the program of the container. */
+function composeMemoryOf(service: string): number {
+  const { services } = parse(readFileSync(join(ROOT, 'deploy/compose/compose.yaml'), 'utf8'), { merge: true }) as {
+    services: Record<string, { command?: string[]; deploy?: { resources: { limits: { memory: string } } } }>
+  }
+  const found = Object.values(services).filter(({ command }) => command?.[0] === `${service}.js`)
+  return Math.min(...found.map(({ deploy }) => Number.parseInt(deploy?.resources.limits.memory ?? '', 10)))
+}
+
 test('a process under overload stays within its request, and twice that within its limit', () => {
   expect(peaks.map(([name]) => name).toSorted()).toEqual(
     ['nats', 'boards', 'budget', 'gateway', 'identity', 'messaging', 'stream', 'webhook'].toSorted(),
@@ -34,6 +44,7 @@ test('a process under overload stays within its request, and twice that within i
   for (const [service, most] of peaks) {
     const { request, limit } = memoryOf(service)
     expect([service, request >= most, limit >= 2 * most]).toEqual([service, true, true])
+    if (service !== 'nats') expect([service, composeMemoryOf(service) >= 2 * most]).toEqual([service, true])
   }
 })
 
@@ -45,4 +56,5 @@ test('the gateway’s limit holds what attacks take, and the buffers of 250 unre
   const buffers = (UNREAD_CONNECTIONS * (Number(bytes) + SEGMENT_BYTES)) / MIB
   expect(attacked).toBeGreaterThan(300)
   expect(memoryOf('gateway').limit).toBeGreaterThan(attacked + buffers)
+  expect(composeMemoryOf('gateway')).toBeGreaterThan(attacked + buffers)
 })
