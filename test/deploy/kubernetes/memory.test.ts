@@ -30,7 +30,10 @@ function memoryOf(service: string): { request: number; limit: number } {
 
 /** Of deploy/compose, by the program of the container. */
 function composeMemoryOf(service: string): number {
-  const { services } = parse(readFileSync(join(ROOT, 'deploy/compose/compose.yaml'), 'utf8'), { merge: true }) as {
+  const { services } = parse(readFileSync(join(ROOT, 'deploy/compose/compose.yaml'), 'utf8'), {
+    merge: true,
+    maxAliasCount: -1,
+  }) as {
     services: Record<string, { command?: string[]; deploy?: { resources: { limits: { memory: string } } } }>
   }
   const found = Object.values(services).filter(({ command }) => command?.[0] === `${service}.js`)
