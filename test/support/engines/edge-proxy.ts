@@ -150,6 +150,7 @@ function nginx({ folder, port, tlsPort, gateways, changes }: Place, file: string
   const isCompose = file.startsWith('compose/')
   const config = adapt(file, [
     ...changes,
+    ...(isCompose ? [] : ([['listen [::]:443 ssl http2;', `listen [::1]:${tlsPort} ssl http2;`]] as const)),
     ...(isCompose ? ([['/tmp/', `${folder}/`]] as const) : []),
     ...listen,
     // Tests let gateways fail on purpose, more often than nginx would forgive.
@@ -171,6 +172,7 @@ function haproxy({ folder, port, tlsPort, gateways, changes }: Place): string[] 
   const config = adapt('edge/haproxy.cfg', [
     ...changes,
     ['bind :443', `bind 127.0.0.1:${port}\n  bind 127.0.0.1:${tlsPort}`],
+    ['bind :::443', `bind ::1:${tlsPort}`],
     ['/etc/haproxy/agents.example.org.pem', join(folder, 'both.pem')],
     ['127.0.0.1:8081', gateways[0]],
     ['127.0.0.1:8082', gateways[1]],
@@ -183,7 +185,7 @@ function caddy({ folder, port, tlsPort, gateways, changes }: Place): string[] {
   const tls = `tls ${join(folder, 'fullchain.pem')} ${join(folder, 'privkey.pem')}`
   const config = adapt('edge/Caddyfile', [
     ...changes,
-    ['agents.example.org {', `https://:${tlsPort} {\n\tbind 127.0.0.1\n\t${tls}`],
+    ['agents.example.org {', `https://:${tlsPort} {\n\tbind 127.0.0.1 ::1\n\t${tls}`],
     ['admin off', 'admin off\n\tauto_https off'],
     ['127.0.0.1:8081', gateways[0]],
     ['127.0.0.1:8082', gateways[1]],

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer as createHttpServer, type ServerResponse } from 'node:http'
 import { connect as connectHttp2 } from 'node:http2'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { openStream } from '@svc/contracts/stream.ts'
 import { connectNats, drainNats } from '@svc/nats/connect.ts'
 import { handle, serve } from '@svc/nats/serve.ts'
@@ -264,9 +265,12 @@ describe.each(NAMES)('behind %s', (name) => {
       }
     })
 
-    test.skipIf(!EDGES[name].hasTls)('a signed request over TLS and HTTP/2', async () => {
+    test.skipIf(!EDGES[name].hasTls)('a signed request over TLS and HTTP/2, by IPv6 outside of compose', async () => {
       const target = '/v2/a%2Fb//c'
-      const session = connectHttp2(edge.tlsUrl ?? '', { ca: edge.ca })
+      const url = new URL(edge.tlsUrl ?? '')
+      // The network of compose has IPv4 only. The certificate is for 127.0.0.1.
+      const host = name.startsWith('deploy/edge/') ? '::1' : url.hostname
+      const session = connectHttp2(url, { ca: edge.ca, createConnection: () => tlsTo(host, url.port, edge.ca) })
       const stream = session.request({ ':path': target, ...signatureOf(key, { target }) })
       const [headers] = await once(stream, 'response')
       const text = (await stream.toArray()).join('')
@@ -276,6 +280,10 @@ describe.each(NAMES)('behind %s', (name) => {
     })
   })
 })
+
+function tlsTo(host: string, port: string, ca: string): TLSSocket {
+  return connectTls({ host, port: Number(port), ca, servername: 'localhost', ALPNProtocols: ['h2'] })
+}
 
 function headOf(method: string, target: string, headers: Record<string, string>, more: string): string {
   const lines = Object.entries({ Host: 'agents.test', ...headers }).map(([name, value]) => `${name}: ${value}`)
