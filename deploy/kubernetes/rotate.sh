@@ -50,7 +50,7 @@ begin() {
   [ "$(sed -n 1p "$marker")" = "$name" ] || { say "first finish: $0 $(sed -n 1p "$marker")"; exit 1; }
   say "continues the change of $name"
   # The last run may have died between a change and its note.
-  is_put "$secret" || [ "$(wc -l <"$marker")" -gt 2 ] || echo changed >>"$marker"
+  is_put "$secret" || grep -qx changed "$marker" || echo changed >>"$marker"
 }
 once() {
   grep -qx "$1" "$marker" && return
@@ -88,7 +88,8 @@ refresh() { kube annotate pod --selector "app.kubernetes.io/name=$1" "svc/refres
 
 reload_nats() {
   refresh nats
-  for pod in $(kube get pod --selector app.kubernetes.io/name=nats --output name); do
+  servers=$(kube get pod --selector app.kubernetes.io/name=nats --output name) || return 1
+  for pod in $servers; do
     kube exec "$pod" --container nats -- nats-server --signal reload=/run/nats/nats.pid || return 1
   done
 }
@@ -99,14 +100,15 @@ note_put() {
   put_at=$(sed -n 's/^put //p' "$marker")
 }
 older_pods() {
-  kube get pod --selector "app.kubernetes.io/name=$1" --output "go-template={{range .items}}{{.metadata.name}}\
-{{range .status.containerStatuses}}{{if eq .name \"$2\"}}{{with .state.running}} {{.startedAt}}{{end}}{{end}}{{end}}{{\"\\n\"}}{{end}}" |
-    awk -v at="$put_at" '$2 < at { print $1 }'
+  started=$(kube get pod --selector "app.kubernetes.io/name=$1" --output "go-template={{range .items}}{{.metadata.name}}\
+{{range .status.containerStatuses}}{{if eq .name \"$2\"}}{{with .state.running}} {{.startedAt}}{{end}}{{end}}{{end}}{{\"\\n\"}}{{end}}") || return 1
+  echo "$started" | awk -v at="$put_at" '$2 < at { print $1 }'
 }
 
 # A process logs one line when it moves to the new login.
 has_moved() {
-  for pod in $(older_pods "$1" service); do
+  pods=$(older_pods "$1" service) || return 1
+  for pod in $pods; do
     kube logs "$pod" --container service --since-time "$began" | grep -q "$2: uses the new login" || return 1
   done
 }
@@ -115,7 +117,8 @@ has_moved() {
 # has the new file.
 nats_has_reloaded() {
   reload_nats || return 1
-  for pod in $(older_pods nats nats); do
+  pods=$(older_pods nats nats) || return 1
+  for pod in $pods; do
     hashes=$(kube logs "$pod" --container nats --since-time "$began" |
       sed -n 's/.*Reloaded server configuration (\(.*\)).*/\1/p' | sort -u | wc -l)
     [ "$hashes" -gt 1 ] || return 1

@@ -138,6 +138,22 @@ test.each([
   expect(rotate('messaging/nats-url', { B_STARTED: started })).toMatchObject({ status })
 })
 
+test('while the cluster does not say which pods there are, no login counts as in use', () => {
+  expect(rotate('messaging/database-url', { FAIL_AT: 'go-template={{range .items' })).toMatchObject({ status: 1 })
+  expect(rotate('messaging/database-url').status).toBe(0)
+})
+
+test('a run that is killed after the change, and before its note, does not change the login twice', () => {
+  const inUse = folder('nats/admin')
+  const killing = join(state, 'killing')
+  writeFileSync(killing, `#!/bin/sh\n${process.execPath} ${MAKE_SECRETS} "$@"\nkill -9 $PPID\n`)
+  chmodSync(killing, 0o755)
+  expect(rotate('admin/nats-url', { SVC_MAKE_SECRETS: killing }).status).toBe(null)
+  expect(rotate('admin/nats-url').status).toBe(0)
+  expect(folder('nats/admin')).toBe(inUse)
+  expect(cluster('admin/nats-url')).toContain('//admin_b:')
+})
+
 test('with Helm: the jobs that make roles come from a file', () => {
   const { steps } = rotate('messaging/database-url', { SVC_MANIFESTS: 'manifests.yaml' })
   expect(steps).toContain('apply manifests.yaml --selector app.kubernetes.io/name=roles-messaging')
