@@ -94,7 +94,7 @@ reload_nats() {
   done
 }
 
-# Notes when the cluster had the new values. A container that started later has read them.
+# Records when the cluster got the new values. Containers that started later have already read them.
 note_put() {
   grep -q '^put ' "$marker" || date -u '+put %Y-%m-%dT%H:%M:%SZ' >>"$marker"
   put_at=$(sed -n 's/^put //p' "$marker")

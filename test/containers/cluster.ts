@@ -78,7 +78,7 @@ export class Cluster implements AsyncDisposable {
 
   /**
    * Replaces the pods of a Deployment one after another. Each new pod is ready before the old one stops.
-   * @param onReplaced is told before the old pod gets its signal, as the endpoints of a Service are.
+   * @param onReplaced is called when the new pod is ready, before the old one gets its signal: a Service changes its endpoints then.
    */
   async rollOut(name: string, onReplaced: (old: RunningPod, next: RunningPod) => Promise<void>): Promise<void> {
     for (const old of this.podsOf(name)) {
@@ -102,7 +102,7 @@ export class Cluster implements AsyncDisposable {
     }
   }
 
-  /** Asks what the probes ask, because podman has no probes over HTTP. */
+  /** Waits until startup and readiness probes would pass. Makes their requests itself, because podman has no probes over HTTP. */
   async untilReady({ name, address, container, workload }: RunningPod): Promise<void> {
     const [main] = workload.containers
     const ports = new Map(main?.ports?.map((port) => [port.name, port.containerPort]))
@@ -160,7 +160,7 @@ export class Cluster implements AsyncDisposable {
     return { name, address, container, workload }
   }
 
-  /** The names under which the others find the pod: each Service that selects it, and its own name in the Service of its set. */
+  /** The names of the pod in DNS: each Service that selects it, and `<pod>.<service>` in a StatefulSet. */
   #servicesOf({ manifest, template }: Workload, name: string): string[] {
     const labels = template.metadata?.labels ?? {}
     const services = this.#manifests.filter(({ kind, spec }) => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { buildImages, copyLibraries, importRoot } from './images.ts'
 import type { Podman } from './podman.ts'
 
-/** In place of curl, wget and pg_isready: it needs only bash. */
+/** Replaces curl and wget in health checks, and needs only bash. */
 const ANSWERS = (port: number): string => `#!/bin/bash
 url=\${@: -1}
 exec 3<>/dev/tcp/127.0.0.1/${port} || exit 1
@@ -12,11 +12,12 @@ printf 'GET /%s HTTP/1.0\\r\\nHost: x\\r\\n\\r\\n' "\${url#*//*/}" >&3
 read -r _ status _ <&3
 [ "$status" = 200 ]
 `
+/** Replaces pg_isready. */
 const ACCEPTS = (port: number): string => `#!/bin/bash
 exec 3<>/dev/tcp/127.0.0.1/${port}
 `
 
-/** As in the official image: root makes postgres the owner of the volume. */
+/** Root makes postgres the owner of the volume, and then drops its rights, as the official image does. */
 const AS_POSTGRES = `#!/bin/bash
 set -eu
 mkdir -p "$PGDATA"
@@ -40,7 +41,7 @@ export async function buildComposeImages(podman: Podman): Promise<void> {
     programs: [],
   })
   await buildNginx(podman)
-  // The names that the API of podman looks for.
+  // Podman's API looks for the images under these names.
   for (const name of ['svc:2.0.0', 'postgres:18', 'nats:2.14-alpine', 'nginx:1.29'])
     await podman.run(['tag', `localhost/${name}`, `docker.io/library/${name}`])
 }

@@ -53,7 +53,7 @@ describe.skipIf(missing !== undefined)(title, () => {
       for (const from of ['127.0.0.8', '127.0.0.9']) {
         const headers = { 'X-Forwarded-For': '203.0.113.1, 10.231.0.1' }
         const ask = () => exchange(edge.url, { target: '/v2/health', headers, from })
-        // Compose starts services that nobody has used yet.
+        // Waits, because some services may still be starting.
         await eventually(async () => expect((await ask()).status).toBe(200))
         expect((await ask()).headers.get('x-svc-client-address')).toBe(from)
       }

@@ -42,7 +42,7 @@ export class Compose implements AsyncDisposable {
       PATH: process.env.PATH,
       HOME: podman.folder,
       DOCKER_HOST: `unix://${socket}`,
-      // Names of networks are shared by all storages of podman.
+      // All storages of podman share the names of networks, so each run has a project of its own.
       COMPOSE_PROJECT_NAME: `svc${randomBytes(4).toString('hex')}`,
       COMPOSE_HTTP_TIMEOUT: '600',
       SVC_AUTHORITY: `127.0.0.1:${port}`,
@@ -79,7 +79,7 @@ export class Compose implements AsyncDisposable {
     this.#server.kill('SIGKILL')
   }
 
-  /** Runs the health checks of the files, because podman leaves their times to systemd. */
+  /** Runs the health checks of compose.yaml, because podman needs systemd to start them. */
   async #checkHealth(): Promise<void> {
     while (!this.#stop.signal.aborted) {
       const names = await this.#podman.run(['ps', '--filter', 'health=starting', '--format', '{{.Names}}'])
@@ -90,7 +90,10 @@ export class Compose implements AsyncDisposable {
   }
 }
 
-/** What a clone has, with addresses and interfaces of its own, so that two runs do not meet. No check fails because the machine is busy. */
+/**
+ * Copies deploy/compose and deploy/nats, with addresses and interfaces of their own, so that two runs do not disturb each other. Health
+ * checks get more time, so that none fails on a busy machine.
+ */
 function copyDeploy(clone: string): void {
   for (const part of ['compose', 'nats'])
     cpSync(join(DEPLOY, part), join(clone, part), {

@@ -29,12 +29,12 @@ const reason = await whyNoContainers()
 
 if (reason !== undefined) console.warn(`containers: skipped, because ${reason}`)
 
-/** The exchange of README.md, from a program. @returns its output. */
+/** Runs the exchange of README.md with the example program of the SDK. @returns its output. */
 async function exchange(url: string): Promise<string> {
   const options = { cwd: REPOSITORY, env: { ...process.env, SVC_URL: url } }
   return (await promisify(execFile)(process.execPath, ['clients/sdk/examples/two-agents.ts'], options)).stdout
 }
-/** 16 KB: a message may have 4,000 characters of JSON, of which two are quotes. */
+/** The largest body, 16 KB: its JSON may have 4,000 characters, and two of them are quotes. */
 const LARGEST_BODY = '\u{1F4E8}'.repeat(3_998)
 const EXCHANGED = 'hello\nprocessed 1\n'
 
@@ -46,7 +46,7 @@ describe.runIf(reason === undefined)('in containers', () => {
   }, 900_000)
   afterAll(() => podman?.[Symbol.asyncDispose](), 300_000)
 
-  /** As OpenShift does: a user from the range of the namespace, in group 0. */
+  /** OpenShift takes a user from the range of the namespace, in group 0. */
   const assigned: IPodSecurityContext = { runAsUser: 1000650000, runAsGroup: 0, fsGroup: 1000650000 }
   test.each<[string, 4 | 6, string[], IPodSecurityContext?]>([
     ['as it is, on a network with IPv6 only', 6, []],
@@ -55,7 +55,7 @@ describe.runIf(reason === undefined)('in containers', () => {
     const network = await ContainerNetwork.create(podman, family)
     await using cluster = new Cluster(podman, network, renderOn('trial', components), user)
     await cluster.start(1)
-    // To the gateway's pod, as `kubectl port-forward` does.
+    // Connects to the gateway's pod directly, as `kubectl port-forward` does.
     const [gateway] = cluster.podsOf('gateway')
     expect(await exchange(urlOf(gateway?.address ?? '', 8080))).toBe(EXCHANGED)
   })
@@ -95,7 +95,7 @@ describe.runIf(reason === undefined)('in containers', () => {
     test('all pods are replaced under load: no request fails, and no event or webhook is lost', {
       timeout: 900_000,
     }, async () => {
-      // Few enough for the rate of one address, which all of them share.
+      // All agents share one address, so the load stays below the rate of an address.
       await using load = await startRollingLoad(
         { system: { urls: [edge.url] }, agents },
         { receiver, pauseMs: 400, behindProxy: true },

@@ -1,4 +1,4 @@
-/** A flood that tries to fill a gateway's memory: answers that nobody reads, and bodies that do not end. */
+/** Tries to fill a gateway's memory, with answers that nobody reads and bodies that do not end. */
 import { connect, type Socket } from 'node:net'
 import type { Agent } from '../support/client/agent.ts'
 
@@ -8,8 +8,8 @@ const PAGES = 6
 const BODY_BYTES = 96 * 1024
 
 /**
- * Each connection comes from another client, as a trusted proxy tells it.
- * @param readers have inboxes of large messages. Each may read 200 pages at once, of up to 512 KiB.
+ * Each connection names another client in X-Forwarded-For, as a trusted proxy does.
+ * @param readers agents with inboxes of large messages. Each may read 200 pages at once, of up to 512 KiB.
  */
 export async function startFlood(address: string, readers: readonly Agent[]): Promise<Disposable> {
   const sockets = await Promise.all(

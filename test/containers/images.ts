@@ -13,7 +13,7 @@ import type { Podman } from './podman.ts'
 const run = promisify(execFile)
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
-/** As the entry point of the official image, as far as the manifests use it. The npm package lacks lz4. */
+/** Does what the manifests need of the official image's entry point. Compresses with pglz, because the npm package lacks lz4. */
 const POSTGRES_ENTRYPOINT = `#!/bin/sh
 set -eu
 if ! [ -s "$PGDATA/PG_VERSION" ]; then
@@ -35,7 +35,7 @@ export async function buildImages(podman: Podman): Promise<void> {
   await Promise.all([buildService(podman), buildPostgres(podman), buildNats(podman)])
 }
 
-/** The sources as they are now, committed or not. */
+/** Builds the image from the tracked files as they are now, committed or not. */
 async function buildService(podman: Podman): Promise<void> {
   const folder = join(podman.folder, 'image')
   const architecture = process.arch === 'x64' ? 'amd64' : process.arch

@@ -5,7 +5,7 @@ import { join, relative } from 'node:path'
 import { KUBERNETES, type Manifest, render, renderWith } from '../deploy/kubernetes/render.ts'
 import type { WebhookReceiver } from '../support/stand-ins/webhook-receiver.ts'
 
-/** The load sends more than an agent may send for free. */
+/** Units of a day: the load needs more than the free ones. */
 const PLENTY = '1000000'
 
 interface ProductionPlace {
@@ -16,7 +16,7 @@ interface ProductionPlace {
   readonly receiver: WebhookReceiver
 }
 
-/** `overlays/production`, with a Postgres in place of the managed databases. The Gateway, KEDA and Prometheus are the caller's. */
+/** `overlays/production`, with a Postgres in place of the managed databases. Nothing stands in for the Gateway, KEDA and Prometheus. */
 export function renderProduction({ digests, trustedProxies, receiver }: ProductionPlace): Manifest[] {
   const database = renderWith(['postgres']).filter(
     ({ kind, metadata }) => metadata.name === 'postgres' && ['StatefulSet', 'Service'].includes(kind),
@@ -55,7 +55,7 @@ export function renderProduction({ digests, trustedProxies, receiver }: Producti
   return [...production, ...database]
 }
 
-/** @param more writes files into the folder of the kustomization. @returns further parts of it. */
+/** @param more writes files into the folder of the kustomization. @returns further fields of the kustomization. */
 export function renderOn(
   overlay: 'trial' | 'production',
   components: readonly string[],

@@ -19,7 +19,7 @@ events_logger = "file"
 network_backend = "netavark"
 `
 
-/** Waits until its input ends, which also happens if the process of the tests is killed. */
+/** Removes everything of this run when its input ends. That also happens if the process of the tests is killed. */
 const CLEAN = `cat
 podman "$@" pod rm --all --force --time 0
 podman "$@" rm --all --force --time 0

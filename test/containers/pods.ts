@@ -1,4 +1,4 @@
-/** What a kubelet does for a pod before its containers start: it fills in their environment and makes their volumes. */
+/** Does what a kubelet does before the containers of a pod start: fills in their environment, and makes their volumes. */
 import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { IContainer, IPodSecurityContext, IVolume } from 'kubernetes-models/v1'
@@ -12,13 +12,13 @@ interface PodPlace {
   readonly secrets: string
   /** Gets the volumes. */
   readonly folder: string
-  /** What the platform adds to a pod that names no user. */
+  /** The security context that a platform adds to a pod without a user. */
   readonly assigned?: IPodSecurityContext
 }
 
 type Files = Readonly<Record<string, string>>
 
-/** Podman has no sidecar of NATS: no image of it can be made here. */
+/** The sidecar of NATS, because no image of it can be built here. */
 const LEFT_OUT = 'prometheus-nats-exporter'
 
 /** The pod in the form that `podman kube play` reads. Probes and `preStop` are left to the caller. */

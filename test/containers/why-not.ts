@@ -30,7 +30,7 @@ export async function whyNoContainers(): Promise<string | undefined> {
   }
 }
 
-/** Runs a program that needs no libraries, with a limit and an address. A machine may lack the rights for either. */
+/** Runs a container with a limit and an address, because a machine may lack the rights to set them. Its program needs no libraries. */
 async function runIn(podman: Podman, network: ContainerNetwork): Promise<void> {
   const root = join(podman.folder, network.name)
   mkdirSync(root)

@@ -143,7 +143,7 @@ test('docs/operating/back-up.md: the CronJob that drills backups is valid, keeps
     'outside of a trial, every image is named by digest',
   ] as const)
     expect([rule, RULES[rule](context)]).toEqual([rule, []])
-  // As ca-bundle and openshift select it, and as to-databases selects its pods.
+  // The labels by which ca-bundle and openshift select the job, and to-databases its pods.
   expect(job.metadata.labels).toMatchObject({ 'app.kubernetes.io/part-of': 'signed-agent-messaging' })
   const [workload] = workloadsOf([job])
   expect(workload?.template.metadata?.labels).toMatchObject({ 'app.kubernetes.io/component': 'roles' })

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } fro
 import { findTestRun } from '../support/engines/engines.ts'
 import { ROOT } from './facts.ts'
 
-/** As the image has it. */
+/** The program as the image has it. */
 const MAKE_SECRETS = join((await findTestRun()).build, 'secrets.js')
 const KUBECTL = `#!/bin/sh
 echo "kubectl $*" | tr -d '\\n' >>"$STATE/log" && echo >>"$STATE/log"

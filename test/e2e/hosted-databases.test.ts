@@ -1,4 +1,4 @@
-/** Six Postgres servers, one for each service, with connection strings as hosters and other clients write them; and the programs of operators with such strings. */
+/** Services, and the programs of operators, work with connection strings as hosters and other clients of Postgres write them. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
@@ -27,7 +27,7 @@ interface Place {
   readonly user: string
   readonly password: string
   readonly database: string
-  /** Of a Postgres that speaks TLS, as `localhost`. */
+  /** The port of a Postgres that speaks TLS as `localhost`. */
   readonly port: number
   /** Nothing listens there. */
   readonly closedPort: number
@@ -36,7 +36,7 @@ interface Place {
 const usual = (parameters: string) => (place: Place) =>
   `postgresql://${place.user}:${place.password}@localhost:${place.port}/${place.database}?${parameters}`
 
-/** One for each service, so that one system uses all. */
+/** One form for each service, so that one system uses all forms. */
 const FORMS: Record<string, (place: Place) => string> = {
   'Neon, with a name that the certificate proves': usual(
     'sslmode=verify-full&channel_binding=prefer&connect_timeout=15',
@@ -51,7 +51,7 @@ const FORMS: Record<string, (place: Place) => string> = {
   'a cluster of which one host is down': ({ user, password, database, port, closedPort }) =>
     `postgres://${user}:${password}@localhost:${closedPort},localhost:${port}/${database}?sslmode=verify-full&target_session_attrs=primary&load_balance_hosts=disable`,
 }
-/** What a program that changes a login or database in a URL could get wrong. */
+/** Forms in which a program can easily go wrong when it changes the login or the database. */
 const HARDEST = ['libpq, with parameters alone', 'a cluster of which one host is down']
 
 const IMAGE = fileURLToPath(new URL('../../deploy/image/src/', import.meta.url))
@@ -74,7 +74,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-/** Opens a door with TLS before the server of a database. @returns the URL of a login there, in a form. */
+/** Starts an endpoint with TLS in front of a database's server. @returns writes the URL of a login there in one of the forms. */
 async function host(database: TestDatabase): Promise<(form: string, url: string) => string> {
   const { port } = stack.use(await openDoor({ credentials, toPort: Number(new URL(database.adminUrl).port) }))
   return (form, url) => {
@@ -196,7 +196,7 @@ interface Ended {
   readonly stderr: string
 }
 
-/** In a process of its own, which does not block the door of this one. */
+/** Runs the program in another process, because this one serves its connection to Postgres. */
 async function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<Ended> {
   const child = spawn(process.execPath, [program, ...args], {
     env: { PATH: process.env.PATH, NODE_EXTRA_CA_CERTS: ca, ...env },

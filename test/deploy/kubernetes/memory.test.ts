@@ -28,7 +28,7 @@ function memoryOf(service: string): { request: number; limit: number } {
   return { request: Number.parseInt(requests?.memory ?? '', 10), limit: Number.parseInt(limits?.memory ?? '', 10) }
 }
 
-/** Of deploy/compose, by the program of the container. */
+/** The smallest limit, in MiB, of the containers in deploy/compose that run this service. */
 function composeMemoryOf(service: string): number {
   const { services } = parse(readFileSync(join(ROOT, 'deploy/compose/compose.yaml'), 'utf8'), {
     merge: true,

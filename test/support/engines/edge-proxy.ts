@@ -1,9 +1,10 @@
 /** The proxies of deploy/edge and deploy/compose as they are shipped, except for their addresses, folders and certificates. */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
+import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { urlHost } from '@svc/config/host.ts'
 import { startChild } from '@svc/processes/child.ts'
 import { eventually } from '../eventually.ts'
 import { createAuthority } from './certificates.ts'
@@ -36,6 +37,11 @@ interface Edge {
   /** Writes the configuration. @returns the arguments of the program. */
   readonly prepare: (place: Place) => string[]
 }
+
+/** The host at which proxies of deploy/edge listen for IPv6. A machine without IPv6 has another address in its place. */
+export const IPV6_HOST = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1'))
+  ? '::1'
+  : '127.0.0.2'
 
 const DEPLOY = fileURLToPath(new URL('../../../deploy', import.meta.url))
 
@@ -150,7 +156,9 @@ function nginx({ folder, port, tlsPort, gateways, changes }: Place, file: string
   const isCompose = file.startsWith('compose/')
   const config = adapt(file, [
     ...changes,
-    ...(isCompose ? [] : ([['listen [::]:443 ssl http2;', `listen [::1]:${tlsPort} ssl http2;`]] as const)),
+    ...(isCompose
+      ? []
+      : ([['listen [::]:443 ssl http2;', `listen ${urlHost(IPV6_HOST)}:${tlsPort} ssl http2;`]] as const)),
     ...(isCompose ? ([['/tmp/', `${folder}/`]] as const) : []),
     ...listen,
     // Tests let gateways fail on purpose, more often than nginx would forgive.
@@ -172,7 +180,7 @@ function haproxy({ folder, port, tlsPort, gateways, changes }: Place): string[] 
   const config = adapt('edge/haproxy.cfg', [
     ...changes,
     ['bind :443', `bind 127.0.0.1:${port}\n  bind 127.0.0.1:${tlsPort}`],
-    ['bind :::443', `bind ::1:${tlsPort}`],
+    ['bind :::443 v6only', `bind ${IPV6_HOST}:${tlsPort}`],
     ['/etc/haproxy/agents.example.org.pem', join(folder, 'both.pem')],
     ['127.0.0.1:8081', gateways[0]],
     ['127.0.0.1:8082', gateways[1]],
@@ -185,7 +193,7 @@ function caddy({ folder, port, tlsPort, gateways, changes }: Place): string[] {
   const tls = `tls ${join(folder, 'fullchain.pem')} ${join(folder, 'privkey.pem')}`
   const config = adapt('edge/Caddyfile', [
     ...changes,
-    ['agents.example.org {', `https://:${tlsPort} {\n\tbind 127.0.0.1 ::1\n\t${tls}`],
+    ['agents.example.org {', `https://:${tlsPort} {\n\tbind 127.0.0.1 ${IPV6_HOST}\n\t${tls}`],
     ['admin off', 'admin off\n\tauto_https off'],
     ['127.0.0.1:8081', gateways[0]],
     ['127.0.0.1:8082', gateways[1]],

@@ -58,7 +58,7 @@ interface ReceiverOptions {
   readonly keyType?: 'ec' | 'rsa'
   /** Folder for the authority's file. Default: the folder of the test run. */
   readonly folder?: string
-  /** The address under which others find it. Default: 127.0.0.1, and it listens on no other. */
+  /** The address in its URLs. With the default, 127.0.0.1, it listens on that address only. */
   readonly address?: string
 }
 

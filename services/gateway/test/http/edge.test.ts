@@ -9,7 +9,14 @@ import { connectNats, drainNats } from '@svc/nats/connect.ts'
 import { handle, serve } from '@svc/nats/serve.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { exchange, openRaw, parseAnswers } from '@svc/test/support/client/raw-http.ts'
-import { EDGES, type EdgeName, type EdgeProxy, startEdge, whyNot } from '@svc/test/support/engines/edge-proxy.ts'
+import {
+  EDGES,
+  type EdgeName,
+  type EdgeProxy,
+  IPV6_HOST,
+  startEdge,
+  whyNot,
+} from '@svc/test/support/engines/edge-proxy.ts'
 import { takePorts } from '@svc/test/support/engines/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -269,7 +276,7 @@ describe.each(NAMES)('behind %s', (name) => {
       const target = '/v2/a%2Fb//c'
       const url = new URL(edge.tlsUrl ?? '')
       // The network of compose has IPv4 only. The certificate is for 127.0.0.1.
-      const host = name.startsWith('deploy/edge/') ? '::1' : url.hostname
+      const host = name.startsWith('deploy/edge/') ? IPV6_HOST : url.hostname
       const session = connectHttp2(url, { ca: edge.ca, createConnection: () => tlsTo(host, url.port, edge.ca) })
       const stream = session.request({ ':path': target, ...signatureOf(key, { target }) })
       const [headers] = await once(stream, 'response')

@@ -23,7 +23,7 @@ describe.each(OUTER)('%s before the proxy of compose', (name) => {
     let url: string
 
     beforeAll(async () => {
-      // As in compose.yaml: the inner proxy and the machine, which both have this address here.
+      // compose.yaml trusts the inner proxy and the machine. Here both have this address.
       const env = { SVC_TRUSTED_PROXIES: '127.0.0.1', SVC_RATE_PER_SECOND: '0.001', SVC_RATE_BURST: String(BURST) }
       h = stack.use(await startHarness(env))
       const inner = stack.use(await startEdge(INNER, [h.port]))
