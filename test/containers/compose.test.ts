@@ -7,6 +7,7 @@ import { exchange } from '../support/client/raw-http.ts'
 import { type EdgeName, startEdge, whyNot } from '../support/engines/edge-proxy.ts'
 import { findTestRun } from '../support/engines/engines.ts'
 import { eventually } from '../support/eventually.ts'
+import { lacks } from '../support/run/lacks.ts'
 import { Compose, whyNoCompose } from './compose.ts'
 import { buildComposeImages } from './compose-images.ts'
 import { Podman } from './podman.ts'
@@ -15,9 +16,8 @@ import { whyNoContainers } from './why-not.ts'
 const OUTER: readonly EdgeName[] = ['deploy/edge/nginx.conf', 'deploy/edge/haproxy.cfg', 'deploy/edge/Caddyfile']
 
 const missing = (await whyNoContainers()) ?? whyNoCompose()
-const title = ['deploy/compose', missing && `skipped: ${missing}`].filter(Boolean).join(', ')
 
-describe.skipIf(missing !== undefined)(title, () => {
+describe.skipIf(lacks(missing))('deploy/compose', () => {
   const stack = new AsyncDisposableStack()
   let compose: Compose
   let url: string
@@ -48,7 +48,7 @@ describe.skipIf(missing !== undefined)(title, () => {
 
   for (const name of OUTER) {
     const what = `behind ${name} on the machine, each client counts by its own address`
-    test.skipIf(whyNot(name) !== undefined)(what, async () => {
+    test.skipIf(lacks(whyNot(name)))(what, async () => {
       await using edge = await startEdge(name, [compose.port])
       for (const from of ['127.0.0.8', '127.0.0.9']) {
         const headers = { 'X-Forwarded-For': '203.0.113.1, 10.231.0.1' }

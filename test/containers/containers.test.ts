@@ -13,6 +13,7 @@ import { startRollingLoad } from '../faults/rolling/load.ts'
 import { Agent } from '../support/client/agent.ts'
 import { got } from '../support/client/answers.ts'
 import { eventually } from '../support/eventually.ts'
+import { lacks } from '../support/run/lacks.ts'
 import { startReceiver, type WebhookReceiver } from '../support/stand-ins/webhook-receiver.ts'
 import { Cluster } from './cluster.ts'
 import { PodEdge } from './edge.ts'
@@ -27,8 +28,6 @@ const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 const AUTHORITY = 'agents.example.org'
 const reason = await whyNoContainers()
 
-if (reason !== undefined) console.warn(`containers: skipped, because ${reason}`)
-
 /** Runs the exchange of README.md with the example program of the SDK. @returns its output. */
 async function exchange(url: string): Promise<string> {
   const options = { cwd: REPOSITORY, env: { ...process.env, SVC_URL: url } }
@@ -38,7 +37,7 @@ async function exchange(url: string): Promise<string> {
 const LARGEST_BODY = '\u{1F4E8}'.repeat(3_998)
 const EXCHANGED = 'hello\nprocessed 1\n'
 
-describe.runIf(reason === undefined)('in containers', () => {
+describe.skipIf(lacks(reason))('in containers', () => {
   let podman: Podman
   beforeAll(async () => {
     podman = new Podman()

@@ -12,13 +12,12 @@ import { idsOf, readList } from '../support/client/pages.ts'
 import { startSenders } from '../support/client/senders.ts'
 import { createTestDatabase } from '../support/engines/database.ts'
 import { NO_PGBOUNCER, startPgBouncer } from '../support/engines/postgres/pgbouncer.ts'
+import { lacks } from '../support/run/lacks.ts'
 import { findWrongBooks, untilResolved } from '../support/system/books.ts'
 import { type Harness, startHarness } from '../support/system/harness.ts'
 import { ONE_OF_EACH } from '../support/system/system.ts'
 
-const title = ['PgBouncer in transaction mode', NO_PGBOUNCER && `skipped: ${NO_PGBOUNCER}`].filter(Boolean).join(', ')
-
-describe.skipIf(NO_PGBOUNCER !== undefined)(title, () => {
+describe.skipIf(lacks(NO_PGBOUNCER))('PgBouncer in transaction mode', () => {
   let h: Harness
   let pooler: Awaited<ReturnType<typeof startPgBouncer>>
   let admin: postgres.Sql

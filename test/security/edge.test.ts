@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startEdge, whyNot } from '../support/engines/edge-proxy.ts'
 import { eventually } from '../support/eventually.ts'
+import { lacks } from '../support/run/lacks.ts'
 import { type LoneGateway, startLoneGateway } from './lone-gateway.ts'
 import { chunked, chunks, openConnection, openNeighbours, type RawConnection, request } from './raw-connection.ts'
 
@@ -11,7 +12,7 @@ const MOST = 20
 const FEWER = ['clients 4000', `clients ${MOST}`] as const
 
 describe.each(EDGES)('behind %s', (name) => {
-  describe.skipIf(whyNot(name) !== undefined)(whyNot(name) ?? 'spec 3.20', () => {
+  describe.skipIf(lacks(whyNot(name)))('spec 3.20', () => {
     const stack = new AsyncDisposableStack()
     let gateway: LoneGateway
     let port: number

@@ -7,6 +7,7 @@ import {
   startFirefox,
   whyNoFirefox,
 } from '@svc/test/support/engines/firefox.ts'
+import { lacks } from '@svc/test/support/run/lacks.ts'
 import { ONE_OF_EACH, startUnwatched } from '@svc/test/support/system/system.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { PASSPHRASE } from './acts.ts'
@@ -18,7 +19,7 @@ const SLOW = { timeout: 300_000 }
 const REPORT_VIOLATIONS =
   "addEventListener('securitypolicyviolation', (e) => console.error('policy: ' + e.violatedDirective + ' ' + e.sample))"
 
-describe.skipIf(whyNoFirefox() !== undefined)(whyNoFirefox() ?? 'in Firefox', () => {
+describe.skipIf(lacks(whyNoFirefox()))('in Firefox', () => {
   const stack = new AsyncDisposableStack()
   const complaints: string[] = []
   let url: string

@@ -12,6 +12,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { lacks } from '@svc/test/support/run/lacks.ts'
 import { afterAll, describe, expect, test } from 'vitest'
 import { writeLayer } from './layer.ts'
 import { writeLayout } from './layout.ts'
@@ -55,7 +56,7 @@ async function digestOf({ mode, seconds, names, linked, text }: Made): Promise<s
   return writeLayout(layout, [{ architecture: 'arm64', layers: [layer] }], FACTS)
 }
 
-describe.skipIf(!hasGnuTar)(`an image${hasGnuTar ? '' : ' (skipped: it needs GNU tar)'}`, () => {
+describe.skipIf(lacks(hasGnuTar ? undefined : 'an image needs GNU tar'))('an image', () => {
   test.each<[string, Partial<Made>]>([
     ['another time', { seconds: 999 }],
     ['another umask', { mode: 0o600 }],

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { lacks } from '@svc/test/support/run/lacks.ts'
 import { expect, test } from 'vitest'
 import { listenHost, urlHost } from './host.ts'
 
@@ -21,7 +22,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, program): sys.exit(os.strerror(ctypes.get_errno()))
 os.execvp(sys.argv[1], sys.argv[1:])`
 
-const hasPython = process.platform === 'linux' && spawnSync('/usr/bin/python3', ['--version']).status === 0
+const NO_PYTHON = spawnSync('/usr/bin/python3', ['--version']).status === 0 ? undefined : 'there is no /usr/bin/python3'
 
 test.each([
   ['::', undefined],
@@ -32,11 +33,14 @@ test.each([
   expect(listenHost(host)).toBe(passed)
 })
 
-test.runIf(hasPython)('on a kernel without IPv6, :: listens on every IPv4 address (needs /usr/bin/python3)', () => {
-  const command = ['-c', WITHOUT_IPV6, process.execPath, '--input-type=module', '--eval', LISTEN]
-  const { stdout, stderr } = spawnSync('/usr/bin/python3', command, { encoding: 'utf8' })
-  expect([stdout.trim(), stderr]).toEqual(['0.0.0.0', ''])
-})
+test.skipIf(process.platform !== 'linux' || lacks(NO_PYTHON))(
+  'on a kernel without IPv6, :: listens on every IPv4 address',
+  () => {
+    const command = ['-c', WITHOUT_IPV6, process.execPath, '--input-type=module', '--eval', LISTEN]
+    const { stdout, stderr } = spawnSync('/usr/bin/python3', command, { encoding: 'utf8' })
+    expect([stdout.trim(), stderr]).toEqual(['0.0.0.0', ''])
+  },
+)
 
 test.each([
   ['2001:db8::1', '[2001:db8::1]'],

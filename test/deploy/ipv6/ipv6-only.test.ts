@@ -3,6 +3,7 @@ import { execFile, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { lacks } from '../../support/run/lacks.ts'
 
 const PROGRAM = fileURLToPath(new URL('ipv6-only.ts', import.meta.url))
 /** A network of its own, in which the loopback interface has ::1 and nothing else. Its processes end with it. */
@@ -18,10 +19,11 @@ const ENTER = [
   'sh',
 ]
 const canEnter = spawnSync('unshare', [...ENTER, 'true']).status === 0
+const reason = canEnter
+  ? undefined
+  : 'a network of their own needs Linux, root, `unshare` and `ip` (apt-get install iproute2)'
 
-if (!canEnter) console.warn('IPv6 only: skipped, because it needs Linux, root, `unshare` and `ip`')
-
-test.runIf(canEnter)(
+test.skipIf(lacks(reason))(
   'in a network without IPv4, agents register, send, follow a stream and read an inbox',
   async () => {
     const { stdout } = await promisify(execFile)('unshare', [...ENTER, process.execPath, PROGRAM], {

@@ -15,14 +15,16 @@ import { Agent } from '../../support/client/agent.ts'
 import { got } from '../../support/client/answers.ts'
 import { eventually } from '../../support/eventually.ts'
 import { ENVIRONMENT } from '../../support/run/environment.ts'
+import { lacks } from '../../support/run/lacks.ts'
 import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
 
 const VECTORS = fileURLToPath(new URL('../../../docs/vectors/', import.meta.url))
 const page = readFileSync(new URL('../../../docs/guides/python.md', import.meta.url), 'utf8')
 const [, PROGRAM = ''] = /^```python\n([\s\S]*?)^```$/m.exec(page) ?? []
 const PYTHON = findPython()
-/** The reason of a skip is in the name, because a skipped `describe` shows no other. */
-const NEEDS = PYTHON === undefined ? ' (needs python3 with cryptography: apt-get install python3-cryptography)' : ''
+const isSkipped = lacks(
+  PYTHON === undefined ? 'no python3 has cryptography (apt-get install python3-cryptography)' : undefined,
+)
 
 let h: SharedHarness
 let folder: string
@@ -61,7 +63,7 @@ async function python(lines: string): Promise<unknown> {
   return JSON.parse(stdout)
 }
 
-describe.skipIf(PYTHON === undefined)(`the program in Python agrees with the vectors${NEEDS}`, () => {
+describe.skipIf(isSkipped)('the program in Python agrees with the vectors', () => {
   test('spec 2.6: canonical JSON, with any number', async () => {
     const numbers = [
       '1e21',
@@ -234,7 +236,7 @@ print(json.dumps([steps(), *[steps(*case) for case in json.loads(CASES)]]))`
   })
 })
 
-describe.skipIf(PYTHON === undefined)(`the program in Python answers${NEEDS}`, () => {
+describe.skipIf(isSkipped)('the program in Python answers', () => {
   /** Starts the program, which registers on its first start. */
   async function start(name: string): Promise<{ child: ChildProcess; bot: Agent; log: () => string }> {
     const child = spawn(PYTHON ?? '', ['-B', 'agent.py', h.place.url, name], {

@@ -20,7 +20,10 @@ const FACTOR = 15
 /** A sample is valid for this long if no newer one comes: the 5 minutes of Prometheus, shortened too. */
 const LOOKBACK = scaleDurations('5m', FACTOR)
 
-export const hasMonitoring = PROGRAMS.every((name) => spawnSync(name, ['--version']).status === 0)
+/** Undefined if the programs run. */
+export const NO_MONITORING = PROGRAMS.every((name) => spawnSync(name, ['--version']).status === 0)
+  ? undefined
+  : `it needs ${PROGRAMS.join(', ')} (apt-get install prometheus prometheus-alertmanager)`
 
 interface Notification {
   /** The receiver in alertmanager.yml: `pager`, `tickets`, `watchdog`. */

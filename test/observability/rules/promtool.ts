@@ -21,7 +21,9 @@ export interface RuleGroup {
   readonly rules: readonly { readonly alert?: string; readonly record?: string; readonly expr: string }[]
 }
 
-export const hasPromtool = spawnSync('promtool', ['--version']).status === 0
+/** Undefined if promtool runs. */
+export const NO_PROMTOOL =
+  spawnSync('promtool', ['--version']).status === 0 ? undefined : 'there is no promtool (apt-get install prometheus)'
 
 const [ILL, WELL] = ['production', 'staging'] as const
 

@@ -2,8 +2,9 @@ import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { lacks } from '../../support/run/lacks.ts'
 import { PLATFORM_CASES } from './platform-cases.ts'
-import { hasPromtool, type RuleGroup, runBesideOthers, runCases } from './promtool.ts'
+import { NO_PROMTOOL, type RuleGroup, runBesideOthers, runCases } from './promtool.ts'
 import { SERVICE_CASES } from './service-cases.ts'
 
 const FOLDER = fileURLToPath(new URL('../../../deploy/observability/rules/', import.meta.url))
@@ -21,26 +22,22 @@ test('every alert has a case that fires and one that does not', () => {
   expect(lacking).toEqual([])
 })
 
-// CI installs the program, so a missing one is a fault there.
-describe.skipIf(!hasPromtool && process.env.CI === undefined)(
-  `promtool${hasPromtool ? '' : ' (apt-get install prometheus brings it)'}`,
-  () => {
-    test('every alert fires when it should, and only then', () => {
-      expect(runCases(GROUPS, CASES)).toBe('')
-    }, 400_000)
+describe.skipIf(lacks(NO_PROMTOOL))('promtool', () => {
+  test('every alert fires when it should, and only then', () => {
+    expect(runCases(GROUPS, CASES)).toBe('')
+  }, 400_000)
 
-    test('a deployment that is well does not hide one that is ill', () => {
-      // Some exporters serve the whole cluster. The cases above have one deployment beside another.
-      const { SvcExporterGone: _, ...ofDeployments } = CASES
-      expect(runBesideOthers(GROUPS, ofDeployments)).toBe('')
-    }, 400_000)
+  test('a deployment that is well does not hide one that is ill', () => {
+    // Some exporters serve the whole cluster. The cases above have one deployment beside another.
+    const { SvcExporterGone: _, ...ofDeployments } = CASES
+    expect(runBesideOthers(GROUPS, ofDeployments)).toBe('')
+  }, 400_000)
 
-    test('a wrong case is found', () => {
-      const { SvcLoopStalled } = SERVICE_CASES
-      if (SvcLoopStalled === undefined) throw new Error('there is no such case')
-      const { at, fires, quiet } = SvcLoopStalled
-      const told = runCases(GROUPS, { SvcLoopStalled: { at, fires: quiet, quiet: fires } })
-      expect(told.match(/exp:/g)?.length).toBe(2)
-    })
-  },
-)
+  test('a wrong case is found', () => {
+    const { SvcLoopStalled } = SERVICE_CASES
+    if (SvcLoopStalled === undefined) throw new Error('there is no such case')
+    const { at, fires, quiet } = SvcLoopStalled
+    const told = runCases(GROUPS, { SvcLoopStalled: { at, fires: quiet, quiet: fires } })
+    expect(told.match(/exp:/g)?.length).toBe(2)
+  })
+})

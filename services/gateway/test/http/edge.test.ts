@@ -19,6 +19,7 @@ import {
 } from '@svc/test/support/engines/edge-proxy.ts'
 import { takePorts } from '@svc/test/support/engines/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
+import { lacks } from '@svc/test/support/run/lacks.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { envelopeOf, type Harness, JSON_BODY, signatureOf, startHarness } from '../support/harness.ts'
 
@@ -128,8 +129,7 @@ beforeAll(async () => {
 afterAll(() => shared.disposeAsync())
 
 describe.each(NAMES)('behind %s', (name) => {
-  const missing = whyNot(name)
-  describe.skipIf(missing !== undefined)(missing === undefined ? 'spec 3.16' : `skipped: ${missing}`, () => {
+  describe.skipIf(lacks(whyNot(name)))('spec 3.16', () => {
     let edge: EdgeProxy
     let failing: EdgeProxy
     let dying: Upstream

@@ -1,6 +1,7 @@
 /** One machine: a proxy that speaks TLS, then the proxy of compose, then the gateway (docs/operating/proxies.md). */
 import { exchange } from '@svc/test/support/client/raw-http.ts'
 import { type EdgeName, startEdge, whyNot } from '@svc/test/support/engines/edge-proxy.ts'
+import { lacks } from '@svc/test/support/run/lacks.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Harness, signatureOf, startHarness } from '../support/harness.ts'
 
@@ -17,7 +18,7 @@ const INVENTED = [
 
 describe.each(OUTER)('%s before the proxy of compose', (name) => {
   const missing = whyNot(name) ?? whyNot(INNER)
-  describe.skipIf(missing !== undefined)(missing === undefined ? 'spec 3.16' : `skipped: ${missing}`, () => {
+  describe.skipIf(lacks(missing))('spec 3.16', () => {
     const stack = new AsyncDisposableStack()
     let h: Harness
     let url: string
