@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { IContainer, IPodSecurityContext } from 'kubernetes-models/v1'
 import { type Manifest, nameOf, type Workload, workloadsOf } from '../deploy/kubernetes/render.ts'
 import { eventually } from '../support/eventually.ts'
+import { VERSION } from './images.ts'
 import { type ContainerNetwork, urlOf } from './network.ts'
 import type { Podman } from './podman.ts'
 import { podOf } from './pods.ts'
@@ -138,7 +139,7 @@ export class Cluster implements AsyncDisposable {
     const folder = join(this.#folder, 'secrets')
     mkdirSync(folder, { recursive: true })
     const options = ['--rm', '--network', 'none', '--user', '0:0', '--volume', `${folder}:/secrets`]
-    await this.#podman.run(['run', ...options, 'svc:2.0.0', 'secrets.js', '/secrets'])
+    await this.#podman.run(['run', ...options, `svc:${VERSION}`, 'secrets.js', '/secrets'])
   }
 
   async #play(workload: Workload, name: string, address: string): Promise<RunningPod> {

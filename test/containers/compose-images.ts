@@ -1,7 +1,7 @@
 /** The images of deploy/compose: those of the manifests, with what its health checks and its users need, and nginx of Debian. */
 import { chmodSync, copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { buildImages, copyLibraries, importRoot } from './images.ts'
+import { buildImages, copyLibraries, importRoot, VERSION } from './images.ts'
 import type { Podman } from './podman.ts'
 
 /** Replaces curl and wget in health checks, and needs only bash. */
@@ -42,7 +42,7 @@ export async function buildComposeImages(podman: Podman): Promise<void> {
   })
   await buildNginx(podman)
   // Podman's API looks for the images under these names.
-  for (const name of ['svc:2.0.0', 'postgres:18', 'nats:2.14-alpine', 'nginx:1.29'])
+  for (const name of [`svc:${VERSION}`, 'postgres:18', 'nats:2.14-alpine', 'nginx:1.29'])
     await podman.run(['tag', `localhost/${name}`, `docker.io/library/${name}`])
 }
 

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { takePorts } from '../support/engines/engines.ts'
 import { eventually } from '../support/eventually.ts'
+import { VERSION } from './images.ts'
 import type { Podman } from './podman.ts'
 
 const DEPLOY = fileURLToPath(new URL('../../deploy', import.meta.url))
@@ -59,7 +60,7 @@ export class Compose implements AsyncDisposable {
     const secrets = join(compose.#folder, 'secrets')
     mkdirSync(secrets)
     const options = ['--rm', '--network', 'none', '--user', '0:0', '--volume', `${secrets}:/secrets`]
-    await podman.run(['run', ...options, 'svc:2.0.0', 'secrets.js', '/secrets'])
+    await podman.run(['run', ...options, `svc:${VERSION}`, 'secrets.js', '/secrets'])
     await eventually(() => existsSync(join(podman.folder, 'podman.sock')))
     await compose.run('up', '--detach', '--no-build')
     stack.move()

@@ -3,7 +3,7 @@
  * nothing can be pulled in a test. They have the programs of the npm packages, and are for tests only.
  */
 import { execFile } from 'node:child_process'
-import { chmodSync, copyFileSync, cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -12,6 +12,10 @@ import type { Podman } from './podman.ts'
 
 const run = promisify(execFile)
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
+/** The tag of the service's image, in the manifests too. */
+export const { version: VERSION } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as {
+  version: string
+}
 
 /** Does what the manifests need of the official image's entry point. Compresses with pglz, because the npm package lacks lz4. */
 const POSTGRES_ENTRYPOINT = `#!/bin/sh
@@ -42,8 +46,8 @@ async function buildService(podman: Podman): Promise<void> {
   const changed = (await run('git', ['stash', 'create'], { cwd: REPOSITORY })).stdout.trim()
   const args = ['deploy/image/oci/main.ts', folder, '--arch', architecture, '--commit', changed || 'HEAD']
   await run(process.execPath, args, { cwd: REPOSITORY })
-  const id = await podman.run(['pull', '--quiet', `oci:${folder}:2.0.0`])
-  await podman.run(['tag', id, 'localhost/svc:2.0.0'])
+  const id = await podman.run(['pull', '--quiet', `oci:${folder}:${VERSION}`])
+  await podman.run(['tag', id, `localhost/svc:${VERSION}`])
   rmSync(folder, { recursive: true })
 }
 

@@ -8,12 +8,17 @@ import type { WebhookReceiver } from '../support/stand-ins/webhook-receiver.ts'
 /** Units of a day: the load needs more than the free ones. */
 const PLENTY = '1000000'
 
-interface ProductionPlace {
+interface Place {
+  /** Gets webhooks, although its address is private. */
+  readonly receiver: WebhookReceiver
+  readonly settings?: readonly string[]
+  readonly images?: readonly object[]
+}
+
+interface ProductionPlace extends Pick<Place, 'receiver'> {
   /** The digests of the images `svc` and `nats`. */
   readonly digests: Readonly<Record<'svc' | 'nats', string>>
   readonly trustedProxies: string
-  /** Gets webhooks, although its address is private. */
-  readonly receiver: WebhookReceiver
 }
 
 /** `overlays/production`, with a Postgres in place of the managed databases. Nothing stands in for the Gateway, KEDA and Prometheus. */
@@ -21,20 +26,30 @@ export function renderProduction({ digests, trustedProxies, receiver }: Producti
   const database = renderWith(['postgres']).filter(
     ({ kind, metadata }) => metadata.name === 'postgres' && ['StatefulSet', 'Service'].includes(kind),
   )
-  const production = renderOn('production', ['ca-bundle'], (folder) => {
+  const images = Object.entries(digests).map(([name, digest]) => ({ name: `registry.example.org/${name}`, digest }))
+  const settings = [`SVC_TRUSTED_PROXIES=${trustedProxies}`]
+  return [...renderOn('production', [], { receiver, settings, images }), ...database]
+}
+
+export function renderOn(
+  overlay: 'trial' | 'production',
+  components: readonly string[],
+  { receiver, settings = [], images = [] }: Place,
+): Manifest[] {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-overlay-'))
+  try {
+    const path = (name: string): string => relative(folder, join(KUBERNETES, name))
     copyFileSync(receiver.caFile, join(folder, 'ca.crt'))
-    return {
-      images: Object.entries(digests).map(([name, digest]) => ({ name: `registry.example.org/${name}`, digest })),
+    const kustomization = {
+      resources: [path(`overlays/${overlay}`)],
+      components: [...components, 'ca-bundle'].map((name) => path(`components/${name}`)),
+      images,
       configMapGenerator: [
         {
           name: 'settings',
           namespace: 'svc',
           behavior: 'merge',
-          literals: [
-            `SVC_TRUSTED_PROXIES=${trustedProxies}`,
-            `SVC_DAILY_FREE_UNITS=${PLENTY}`,
-            `SVC_DAILY_HARD_LIMIT=${PLENTY}`,
-          ],
+          literals: [...settings, `SVC_DAILY_FREE_UNITS=${PLENTY}`, `SVC_DAILY_HARD_LIMIT=${PLENTY}`],
         },
         { name: 'ca-bundle', namespace: 'svc', files: ['ca.crt'] },
       ],
@@ -50,24 +65,6 @@ export function renderProduction({ digests, trustedProxies, receiver }: Producti
           ]),
         },
       ],
-    }
-  })
-  return [...production, ...database]
-}
-
-/** @param more writes files into the folder of the kustomization. @returns further fields of the kustomization. */
-export function renderOn(
-  overlay: 'trial' | 'production',
-  components: readonly string[],
-  more: (folder: string) => object = () => ({}),
-): Manifest[] {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-overlay-'))
-  try {
-    const path = (name: string): string => relative(folder, join(KUBERNETES, name))
-    const kustomization = {
-      resources: [path(`overlays/${overlay}`)],
-      components: components.map((name) => path(`components/${name}`)),
-      ...more(folder),
     }
     writeFileSync(join(folder, 'kustomization.yaml'), JSON.stringify(kustomization))
     return render(folder)

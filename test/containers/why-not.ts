@@ -11,6 +11,7 @@ const PACKAGES = {
   netavark: '/usr/lib/podman/netavark',
   'aardvark-dns': '/usr/lib/podman/aardvark-dns',
   iptables: '/usr/sbin/iptables',
+  iproute2: '/usr/bin/ss',
   haproxy: '/usr/sbin/haproxy',
   nginx: '/usr/sbin/nginx',
 } as const

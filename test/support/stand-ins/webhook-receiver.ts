@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
+import { type AddressInfo, isIPv6, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls'
 import { generate } from 'selfsigned'
@@ -102,9 +102,10 @@ export async function startReceiver({
   server.listen(0, address === HOST ? HOST : undefined)
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
+  const { host, origin } = new URL(`https://${isIPv6(address) ? `[${address}]` : address}:${port}`)
 
   return {
-    host: `${address}:${port}`,
+    host,
     port,
     caFile,
     credentials: { key: certificate.private, cert: certificate.cert },
@@ -112,7 +113,7 @@ export async function startReceiver({
     inFlight: (path) => inFlight.get(path)?.now ?? 0,
     maxInFlight: (path) => inFlight.get(path)?.most ?? 0,
     connections: () => connections,
-    urlFor: (path) => `https://${address}:${port}${path}`,
+    urlFor: (path) => origin + path,
     at: (path) => received.filter((one) => one.path === path),
     answer: (path, respond) => void answers.set(path, respond),
     forget() {
