@@ -1,49 +1,30 @@
-/** Tries to fill a gateway's memory, with answers that are hardly read and bodies that do not end. */
-import { once } from 'node:events'
+/** Tries to fill a gateway's memory, with answers that nobody reads and bodies that do not end. */
 import { connect, type Socket } from 'node:net'
 import type { Agent } from '../support/client/agent.ts'
 
 const CONNECTIONS = 250
-/** Connections that begin at once. A gateway lets 192 reads of pages wait. */
-const AT_ONCE = 50
-/** Messages of a page. With the largest messages it has 200 KiB: unsent pages of all connections stay below a gateway's 64 MiB. */
-export const PAGE_MESSAGES = 12
-/** Pages that each connection requests at once: as much as Linux buffers by default, and more. */
-const PAGES = 24
-/** A gateway closes a connection that reads less than 4 KiB/s over 20 s. */
-const READ_BYTES = 16 * 1024
-const READ_MS = 2_000
+/** Pages that each connection requests at once. */
+const PAGES = 6
 const BODY_BYTES = 96 * 1024
 
 /**
  * Each connection names another client in X-Forwarded-For, as a trusted proxy does.
- * @param readers agents with inboxes of at least `PAGE_MESSAGES` messages of the largest size.
+ * @param readers agents with inboxes of large messages. Each may read 200 pages at once, of up to 512 KiB.
  */
 export async function startFlood(address: string, readers: readonly Agent[]): Promise<Disposable> {
-  const sockets: Socket[] = []
-  const reading = setInterval(() => {
-    for (const socket of sockets) socket.read(READ_BYTES)
-  }, READ_MS)
-  while (sockets.length < 2 * CONNECTIONS) {
-    const begun = Array.from({ length: AT_ONCE }, (_, index) => begin(address, readers, sockets.length + index))
-    sockets.push(...(await Promise.all(begun)))
-  }
+  const sockets = await Promise.all(
+    Array.from({ length: 2 * CONNECTIONS }, (_, at) => {
+      const client = `198.51.${100 + (at >> 8)}.${at & 255}`
+      const reader = readers[at % readers.length]
+      if (reader === undefined) throw new RangeError('there are readers')
+      return open(address, at < CONNECTIONS ? unreadPages(reader, client) : endlessBody(reader, client))
+    }),
+  )
   return {
     [Symbol.dispose]() {
-      clearInterval(reading)
       for (const socket of sockets) socket.destroy()
     },
   }
-}
-
-async function begin(address: string, readers: readonly Agent[], at: number): Promise<Socket> {
-  const client = `198.51.${100 + (at >> 8)}.${at & 255}`
-  const reader = readers[at % readers.length]
-  if (reader === undefined) throw new RangeError('there are readers')
-  if (at >= CONNECTIONS) return open(address, endlessBody(reader, client))
-  const socket = await open(address, unreadPages(reader, client))
-  await once(socket, 'readable')
-  return socket
 }
 
 function open(address: string, text: string): Promise<Socket> {
@@ -58,7 +39,7 @@ function open(address: string, text: string): Promise<Socket> {
 }
 
 function unreadPages(reader: Agent, client: string): string {
-  const target = `/v2/events?limit=${PAGE_MESSAGES}`
+  const target = '/v2/events?limit=100'
   return Array.from({ length: PAGES }, () => head('GET', target, client, reader.sign('GET', target))).join('')
 }
 

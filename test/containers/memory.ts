@@ -17,7 +17,7 @@ const VERSION_1 = 'sys/fs/cgroup/memory/memory.usage_in_bytes'
 const VERSION_2 = 'sys/fs/cgroup/memory.current'
 
 /** A connection in the output of `ss`: its state, its unread bytes, and what its buffer of written bytes counts as memory. */
-const CONNECTION = /^(\S+) +\d+ +(\d+) [^(]*skmem:\([^)]*,w(\d+),/gm
+const CONNECTION = /^(\S+) +\d+ +(\d+) .*\n\s*skmem:\(.*,w(\d+),/gm
 /** Half of the largest buffer with components/socket-buffers. The kernel asks for more only when a third of it is free. */
 const FILLED_BYTES = 128 * 1024
 

@@ -1,4 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Podman } from './podman.ts'
 
 /** A network of containers that has addresses of one family only, and no way out. */
@@ -24,6 +26,9 @@ export class ContainerNetwork {
     const subnet = family === 6 ? `${prefix}/64` : `${prefix}0/24`
     const options = ['--internal', '--subnet', subnet, '--gateway', `${prefix}1`, ...(family === 6 ? ['--ipv6'] : [])]
     await podman.run(['network', 'create', ...options, name])
+    // Podman 4.3 chooses the name of the interface without a look at the networks of other runs, and has no option for it.
+    const file = join(podman.folder, 'networks', `${name}.json`)
+    writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), network_interface: name }))
     return new ContainerNetwork(name, family, prefix)
   }
 
