@@ -17,7 +17,9 @@ const NO_CLIENT_CERTIFICATE: Rule = {
 const NO_REVOCATION: Rule = { refused: 'processes read no lists of revoked certificates: remove it' }
 const ONLY_PASSWORDS: Rule = { refused: 'processes log in with a password: write user and password into the URL' }
 const POOL_SIZE: Rule = { refused: 'set SVC_DATABASE_POOL instead, and remove it' }
-const NO_STATEMENTS: Rule = { refused: 'if the host is that of a pooler, write pooler=transaction in its place, otherwise remove it' }
+const NO_STATEMENTS: Rule = {
+  refused: 'if the host is that of a pooler, write pooler=transaction in its place, otherwise remove it',
+}
 const TLS_MODE: Rule = { refused: 'write sslmode=verify-full in its place' }
 const NO_SCHEMA: Rule = { refused: 'each service has a schema of its own name: remove it' }
 

@@ -23,8 +23,7 @@ const NOT_A_URL = 'is not a valid URL: percent-encode special characters of the 
  */
 export function parseNatsUrl(text: string): NatsUrl {
   const parts = text.split(',')
-  if (!parts.every((part) => URL.canParse(part)))
-    throw new TypeError(NOT_A_URL)
+  if (!parts.every((part) => URL.canParse(part))) throw new TypeError(NOT_A_URL)
   const urls = parts.map((part) => new URL(part))
   for (const { protocol, hostname, pathname, search, hash } of urls) {
     if (!SCHEMES.includes(protocol))

@@ -135,7 +135,9 @@ describe.skipIf(NO_PROGRAMS !== undefined)(title('the Helm chart'), () => {
 
   test('refuses sysctls that the cluster would not admit', () => {
     const old = ['--kube-version', '1.31.4']
-    expect(() => template([], NEEDED, old)).toThrow('socket-buffers needs Kubernetes 1.32, and this cluster has v1.31.4')
+    expect(() => template([], NEEDED, old)).toThrow(
+      'socket-buffers needs Kubernetes 1.32, and this cluster has v1.31.4',
+    )
     expect(template([], [...NEEDED, 'components.socket-buffers=false'], old).size).toBeGreaterThan(50)
   })
 
