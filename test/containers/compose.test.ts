@@ -47,7 +47,7 @@ describe.skipIf(missing !== undefined)(title, () => {
   })
 
   for (const name of OUTER) {
-    const what = `spec 3.16: behind ${name} on the machine, each client counts by its own address`
+    const what = `behind ${name} on the machine, each client counts by its own address`
     test.skipIf(whyNot(name) !== undefined)(what, async () => {
       await using edge = await startEdge(name, [compose.port])
       for (const from of ['127.0.0.8', '127.0.0.9']) {

@@ -12,13 +12,13 @@ export interface TestRunReport {
   readonly files: readonly FileCounts[]
   /** Number of errors outside of every file. */
   readonly errors: number
-  /** All tests that ran. Names contain the values of tables; files are relative to the root of the repository. */
+  /** All tests, skipped ones too. Names contain the values of tables; files are relative to the root of the repository. */
   readonly tests: readonly { readonly file: string; readonly name: string }[]
   /** One line for each failed test, hook and file: its name and the first line of each error. */
   readonly failures: readonly string[]
 }
 
-/** Tells the process that started vitest (test/run.ts) how many tests passed and failed, and which ones ran. */
+/** Tells the process that started vitest (test/run.ts) how many tests passed and failed, and which tests there are. */
 export default class CountReporter implements Reporter {
   async onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): Promise<void> {
     const message: TestRunReport = {
@@ -45,10 +45,8 @@ function countModule(module: TestModule): FileCounts {
   }
 }
 
-/** Skipped tests are left out, because they prove nothing. */
 function namesIn(module: TestModule): TestRunReport['tests'] {
-  const ran = [...module.children.allTests()].filter((test) => test.result().state !== 'skipped')
-  return ran.map(({ fullName }) => ({ file: module.relativeModuleId, name: fullName }))
+  return [...module.children.allTests()].map(({ fullName }) => ({ file: module.relativeModuleId, name: fullName }))
 }
 
 /** A suite or a file has its own errors if a hook failed or the file could not be loaded. */
