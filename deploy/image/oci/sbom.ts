@@ -1,6 +1,7 @@
 /** The bill of materials of the image, in CycloneDX: what is in its layers, and nothing that only builds or tests them. */
 import { Contrib, Enums, Models, Serialize, Spec, Validation } from '@cyclonedx/cyclonedx-library'
 import type { Package } from '@svc/build/packages.ts'
+import { RELEASE_NUMBER } from './debian.ts'
 import type { Architecture } from './layout.ts'
 import type { Lock } from './lock.ts'
 
@@ -81,7 +82,7 @@ function debianComponent(
   architecture: Architecture,
 ): Models.Component {
   return component(name, version, {
-    purl: `pkg:deb/debian/${encodeURIComponent(name)}@${encodeURIComponent(version)}?arch=${architecture}&distro=debian-12`,
+    purl: `pkg:deb/debian/${encodeURIComponent(name)}@${encodeURIComponent(version)}?arch=${architecture}&distro=debian-${RELEASE_NUMBER}`,
     hashes: new Models.HashDictionary([[Enums.HashAlgorithm['SHA-256'], sha256]]),
   })
 }
