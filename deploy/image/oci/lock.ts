@@ -6,6 +6,8 @@ import type { Architecture } from './layout.ts'
 /** What the layers below the app are made of. */
 export interface Lock {
   readonly node: NodeBinary
+  /** Programs of others that are compiled into Node, with their versions. */
+  readonly nodeParts: Readonly<Record<string, string>>
   readonly debian: Readonly<Record<Architecture, readonly DebianPackage[]>>
 }
 
@@ -17,7 +19,15 @@ export function readLock(): Lock {
 
 /** Writes the newest versions into lock.json. @param work a folder for downloads. */
 export async function writeLock(work: string): Promise<void> {
-  const lock: Lock = { node: await lockNode(work, process.versions.node), debian: await lockDebian(work) }
+  const { node, modules: _modules, napi: _napi, ...parts } = process.versions // the latter two are interfaces of Node
+  const lock: Lock = {
+    node: await lockNode(work, node),
+    // A part that is left out has an empty version.
+    nodeParts: Object.fromEntries(
+      Object.entries(parts).flatMap(([name, version]) => (version ? [[name, version]] : [])),
+    ),
+    debian: await lockDebian(work),
+  }
   writeFileSync(LOCK, `${JSON.stringify(lock, null, 2)}\n`)
 }
 

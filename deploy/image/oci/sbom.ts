@@ -40,10 +40,12 @@ export async function makeSbom(
   const bom = new Models.Bom({
     metadata: new Models.Metadata({ timestamp: new Date(image.created), component: whole }),
   })
+  const parts = Object.entries(lock.nodeParts).map(([name, version]) => partComponent(name, version))
   for (const component of [
     ...packages.map(npmComponent),
+    ...parts,
     ...architectures.flatMap((architecture) => [
-      nodeComponent(lock, architecture),
+      nodeComponent(lock, architecture, parts),
       ...lock.debian[architecture].map((found) => debianComponent(found, architecture)),
     ]),
   ]) {
@@ -66,8 +68,13 @@ function npmComponent({ name, version, license }: Package): Models.Component {
   })
 }
 
-function nodeComponent({ node }: Lock, architecture: Architecture): Models.Component {
+function nodeComponent(
+  { node }: Lock,
+  architecture: Architecture,
+  parts: readonly Models.Component[],
+): Models.Component {
   return component('node', node.version, {
+    dependencies: new Models.BomRefRepository(parts.map(({ bomRef }) => bomRef)),
     purl: `pkg:generic/node@${node.version}?arch=${architecture}`,
     // Advisories name Node like this.
     cpe: `cpe:2.3:a:nodejs:node.js:${node.version}:*:*:*:*:*:*:*`,
@@ -75,6 +82,11 @@ function nodeComponent({ node }: Lock, architecture: Architecture): Models.Compo
       [Enums.HashAlgorithm['SHA-512'], Buffer.from(node.integrity[architecture].slice(7), 'base64').toString('hex')],
     ]),
   })
+}
+
+function partComponent(name: string, version: string): Models.Component {
+  const cpe = name === 'openssl' ? { cpe: `cpe:2.3:a:openssl:openssl:${version}:*:*:*:*:*:*:*` } : {}
+  return component(name, version, { purl: `pkg:generic/${name}@${encodeURIComponent(version)}`, ...cpe })
 }
 
 function debianComponent(
