@@ -1,5 +1,6 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { SERVICE } from '@svc/contracts/limits.ts'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { ROOT } from '../src/artifacts.ts'
@@ -16,6 +17,8 @@ const READY: Facts = {
   owner: { licence: 'Apache-2.0' },
   image: 'registry.example.org/svc',
 }
+
+const CHART = `${SERVICE.name}-2.0.0.tgz`
 
 test('a release that lacks nothing is ready', () => {
   expect(findMissing(READY)).toEqual([])
@@ -40,16 +43,30 @@ test('every manifest of the workspace has the same version', () => {
   expect(new Set(Object.values(versions))).toEqual(new Set([version]))
 })
 
+test.each([
+  ['deploy/compose/compose.yaml', /\bsvc:(\d[\w.]*)/],
+  ['deploy/kubernetes/overlays/trial/kustomization.yaml', /newTag: (\S+)/],
+  ...['trial', 'production', 'platform'].map(
+    (overlay) => [`deploy/kubernetes/overlays/${overlay}/release.yaml`, /^suffix: -(\S+)/m] as const,
+  ),
+])('%s names the version of package.json', (path, pattern) => {
+  const [, version = ''] = pattern.exec(readFileSync(join(ROOT, path), 'utf8')) ?? []
+  expect(version.replaceAll('-', '.')).toBe(readFacts({}).version)
+})
+
 test('what is signed is what was pushed, by its digest', () => {
   const image = 'registry.example.org/svc'
-  const files = ['image.cdx.json', 'svc-sdk-2.0.0.tgz', 'image.digest']
+  const files = ['image.cdx.json', CHART, 'svc-sdk-2.0.0.tgz', 'manifests-2.0.0.tar.gz', 'image.digest']
   const commands = publishCommands({ version: '2.0.0', image, digest: 'sha256:aa', files })
   expect(commands.map((command) => command.join(' '))).toEqual([
     `skopeo copy --all --preserve-digests oci:image:2.0.0 docker://${image}:2.0.0`,
     `cosign sign --yes ${image}@sha256:aa`,
     `cosign attest --yes --type cyclonedx --predicate image.cdx.json ${image}@sha256:aa`,
+    `helm push ${CHART} oci://registry.example.org`,
     'npm publish --access public ./svc-sdk-2.0.0.tgz',
-    expect.stringMatching(/^gh release create v2\.0\.0 .* image\.cdx\.json svc-sdk-2\.0\.0\.tgz$/),
+    expect.stringMatching(
+      /^gh release create v2\.0\.0 .* image\.cdx\.json \S+ svc-sdk-2\.0\.0\.tgz manifests-2\.0\.0\.tar\.gz$/,
+    ),
   ])
 })
 
