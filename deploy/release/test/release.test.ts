@@ -43,12 +43,13 @@ test('every manifest of the workspace has the same version', () => {
   expect(new Set(Object.values(versions))).toEqual(new Set([version]))
 })
 
-test.each([
+test.each<[string, RegExp]>([
   ['deploy/compose/compose.yaml', /\bsvc:(\d[\w.]*)/],
   ['deploy/kubernetes/overlays/trial/kustomization.yaml', /newTag: (\S+)/],
-  ...['trial', 'production', 'platform'].map(
-    (overlay) => [`deploy/kubernetes/overlays/${overlay}/release.yaml`, /^suffix: -(\S+)/m] as const,
-  ),
+  ...['trial', 'production', 'platform'].map((overlay): [string, RegExp] => [
+    `deploy/kubernetes/overlays/${overlay}/release.yaml`,
+    /^suffix: -(\S+)/m,
+  ]),
 ])('%s names the version of package.json', (path, pattern) => {
   const [, version = ''] = pattern.exec(readFileSync(join(ROOT, path), 'utf8')) ?? []
   expect(version.replaceAll('-', '.')).toBe(readFacts({}).version)
