@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { SERVICE } from '@svc/contracts/limits.ts'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { PNPM } from '../../image/oci/app.ts'
 import { ROOT } from '../src/artifacts.ts'
 import { publishCommands } from '../src/commands.ts'
 import { type Facts, findMissing, readFacts } from '../src/missing.ts'
@@ -71,6 +72,13 @@ test('what is signed is what was pushed, by its digest', () => {
   ])
 })
 
+test('releases, their image, and the container of the local stack are made with one version of pnpm', () => {
+  const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+  const used = [...read('.github/workflows/release.yml').matchAll(/npx --yes (\S+)/g)].map(([, one]) => one)
+  expect(new Set(used)).toEqual(new Set([PNPM]))
+  expect(read('deploy/local/Dockerfile')).toContain(`ARG PNPM_VERSION=${PNPM.replace('pnpm@', '')}\n`)
+})
+
 interface Workflow {
   jobs: Record<string, { uses?: string; steps?: { uses?: string; run?: string }[] }>
 }
@@ -83,7 +91,7 @@ test.each(globSync('.github/workflows/*.yml', { cwd: ROOT }))('%s: actions are p
   expect(uses.filter((one) => !/^[\w-]+\/[\w-]+@[0-9a-f]{40}$/.test(one))).toEqual([])
   for (const one of uses) expect(text).toMatch(new RegExp(`${one} # v\\d+\\.\\d+\\.\\d+\n`))
   for (const step of steps) {
-    const [, script] = /\bpnpm (?!install)([\w:]+)/.exec(step.run ?? '') ?? []
+    const [, script] = /\bpnpm(?:@\S+)? (?!install)([\w:]+)/.exec(step.run ?? '') ?? []
     if (script !== undefined) expect(Object.keys(scripts)).toContain(script)
   }
 })
