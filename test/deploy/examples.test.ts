@@ -140,6 +140,46 @@ test("the certificate of the NATS servers covers every host in the services' URL
   expect(usages).toEqual(['server auth', 'client auth']) // Of two servers that a route connects, one is the client.
 })
 
+/** The requests of each command of `kubectl` in rotate.sh. `rollout status`, `wait` and `delete` list and watch. */
+const REQUESTS: Readonly<Record<string, readonly [resource: string, ...verbs: string[]]>> = {
+  'annotate externalsecret': ['externalsecrets', 'get', 'patch'],
+  'annotate pod': ['pods', 'list', 'patch'],
+  'apply --server-side': ['secrets', 'get', 'create', 'patch'],
+  'apply jobs': ['jobs', 'get', 'create', 'patch'],
+  'create secret': ['secrets'], // with --dry-run=client
+  'delete job': ['jobs', 'list', 'watch', 'delete'],
+  'delete pod': ['pods', 'list', 'watch', 'delete'],
+  exec: ['pods/exec', 'get', 'create'],
+  'get externalsecret': ['externalsecrets', 'get'],
+  'get pod': ['pods', 'get', 'list'],
+  'get secret': ['secrets', 'get'],
+  logs: ['pods/log', 'get'],
+  'rollout restart': ['deployments', 'get', 'patch'],
+  'rollout status': ['deployments', 'get', 'list', 'watch'],
+  'rollout status statefulset': ['statefulsets', 'get', 'list', 'watch'],
+  wait: ['jobs', 'get', 'list', 'watch'],
+}
+
+test('rotate: the role allows every request of rotate.sh, and applies nothing but jobs', () => {
+  const script = readFileSync(join(KUBERNETES, 'rotate.sh'), 'utf8')
+  const commands = [...script.matchAll(/(?:^|[;|(] ?)\s*kube(?:ctl)? ([a-z]+ \S+)/gm)].map(([, text = '']) => text)
+  const unknown = commands.filter((one) => !(one in REQUESTS) && !((one.split(' ')[0] ?? '') in REQUESTS))
+  expect(unknown).toEqual([])
+  expect(commands.length).toBeGreaterThan(15)
+  const { rules } = find(read('rotate/role.yaml'), 'Role', 'rotate') as unknown as {
+    rules: { resources: string[]; verbs: string[] }[]
+  }
+  const missing = Object.entries(REQUESTS).filter(([, [resource, ...verbs]]) => {
+    const allowed = rules.filter(({ resources }) => resources.includes(resource)).flatMap(({ verbs }) => verbs)
+    return verbs.some((verb) => !allowed.includes(verb))
+  })
+  expect(missing).toEqual([])
+  const roles = renderOverlay('production').filter(({ metadata }) =>
+    /^roles-/.test(metadata.labels?.['app.kubernetes.io/name'] ?? ''),
+  )
+  expect(new Set(roles.map(({ kind }) => kind))).toEqual(new Set(['Job']))
+})
+
 test.each([
   ['cluster', 'svc'],
   ['restore', 'svc-restored'],

@@ -133,10 +133,13 @@ test('the components that no overlay uses are valid, and pass the rules for pods
 test('each patch of docs/operating/platform.md does what the page says', () => {
   const page = readFileSync(join(ROOT, 'docs/operating/platform.md'), 'utf8')
   const patches = [...page.matchAll(/ {2}```yaml\n([\s\S]*?) {2}```/g)].map(([, patch = '']) => patch)
-  expect(patches).toHaveLength(3)
-  const manifests = renderWith(['database-roles'], `patches:\n${patches.join('')}`)
+  expect(patches).toHaveLength(4)
+  const manifests = renderWith(['database-roles', 'monitoring'], `patches:\n${patches.join('')}`)
   const accounts = manifests.filter(({ kind }) => kind === 'ServiceAccount')
   expect(accounts.filter(({ imagePullSecrets }) => imagePullSecrets === undefined)).toEqual([])
+  const selected = manifests.filter(({ kind }) => ['PodMonitor', 'PrometheusRule'].includes(kind))
+  expect(selected.length).toBeGreaterThan(3)
+  expect(selected.filter(({ metadata }) => metadata.labels?.release !== 'kube-prometheus-stack')).toEqual([])
   for (const [name, cidr] of [
     ['names', '169.254.20.10/32'],
     ['gateway', '10.40.0.0/24'],

@@ -33,7 +33,7 @@ test.each([
   ['SVC_DATABASE_URL', 'postgres://u:secret@a:5432,b:port/svc'],
 ])('%s that is not a URL is reported at the start, by its name, without its value', (name, url) => {
   expect(problemsOf({ [name]: url })).toBe(
-    `configuration: ${name} is not a valid URL: percent-encode special characters`,
+    `configuration: ${name} is not a valid URL: percent-encode special characters of the password, such as %40 for @`,
   )
 })
 

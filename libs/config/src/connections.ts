@@ -55,7 +55,9 @@ export function readDatabaseUrl(env: EnvReader): string {
 export function readDirectDatabaseUrl(env: EnvReader): string {
   return readUrl(env, 'SVC_DATABASE_URL', (text) => {
     if (parseDatabaseUrl(text).isPooled)
-      throw new TypeError('is a pooler (pooler=transaction, pgbouncer=true), but this needs a URL of Postgres itself')
+      throw new TypeError(
+        'leads to a pooler (pooler=transaction or pgbouncer=true), but this needs a URL of Postgres itself: write its host, without that parameter',
+      )
   })
 }
 

@@ -12,13 +12,15 @@ const READ: Rule = { read: true }
 const SILENT_CONNECTIONS: Rule = { ignored: 'every process notices silent connections by deadlines of its own' }
 const NO_KERBEROS: Rule = { ignored: 'no process logs in with Kerberos' }
 const NO_CLIENT_CERTIFICATE: Rule = {
-  refused: 'certificates of clients are not supported: log in with a password, and remove it',
+  refused: 'processes log in with a password and not with a certificate: remove it',
 }
-const NO_REVOCATION: Rule = { refused: 'lists of revoked certificates are not supported: remove it' }
+const NO_REVOCATION: Rule = { refused: 'processes read no lists of revoked certificates: remove it' }
 const ONLY_PASSWORDS: Rule = { refused: 'processes log in with a password: write user and password into the URL' }
-const POOL_SIZE: Rule = { refused: 'set SVC_DATABASE_POOL instead' }
-const NO_STATEMENTS: Rule = { refused: 'write pooler=transaction if a pooler is in between, else remove it' }
-const TLS_MODE: Rule = { refused: 'write sslmode=verify-full' }
+const POOL_SIZE: Rule = { refused: 'set SVC_DATABASE_POOL instead, and remove it' }
+const NO_STATEMENTS: Rule = {
+  refused: 'if the host is that of a pooler, write pooler=transaction in its place, otherwise remove it',
+}
+const TLS_MODE: Rule = { refused: 'write sslmode=verify-full in its place' }
 const NO_SCHEMA: Rule = { refused: 'each service has a schema of its own name: remove it' }
 
 const RULES: Readonly<Record<string, Rule>> = {
@@ -37,7 +39,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   pooler: READ,
   pgbouncer: READ,
 
-  hostaddr: { refused: 'write the address as the host' },
+  hostaddr: { refused: 'write the address in place of the name of the host' },
   passfile: { refused: 'write the password into the URL, which may come from the file in SVC_DATABASE_URL_FILE' },
   service: { refused: 'write host, port, user and database into the URL' },
   servicefile: { refused: 'write host, port, user and database into the URL' },
@@ -93,7 +95,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   sslcertmode: {
     ignored: 'no process has a certificate for Postgres',
     values: /^(disable|allow)$/,
-    otherwise: 'certificates of clients are not supported: remove it',
+    otherwise: 'processes log in with a password and not with a certificate: remove it',
   },
   sslcrl: NO_REVOCATION,
   sslcrldir: NO_REVOCATION,
@@ -154,10 +156,10 @@ const RULES: Readonly<Record<string, Rule>> = {
 export function ruleOut(name: string, value: string, { mayBeSecret = false } = {}): string | undefined {
   const rule = Object.hasOwn(RULES, name) ? RULES[name] : undefined
   if (rule === undefined && mayBeSecret)
-    throw new TypeError('has an unknown parameter after the password: percent-encode special characters')
+    throw new TypeError('has an unknown parameter after the password: if & is a character of the password, write %26')
   if (rule === undefined)
     throw new TypeError(
-      `has ${name}, which is no parameter of Postgres: remove it, or write settings as options=-c%20name=value`,
+      `has ${name}, which is no parameter of Postgres: remove it. If it is a setting of the session, write options=-c%20${name}=value`,
     )
   if ('read' in rule) return undefined
   if ('refused' in rule) throw new TypeError(`has ${name}, which is not supported: ${rule.refused}`)

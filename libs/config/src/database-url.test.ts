@@ -195,7 +195,7 @@ describe('a URL that asks for more than processes can do is refused by the name 
     ['postgres://u:hid/den@a/svc', 'is not a valid URL: percent-encode special characters'],
     [
       'postgres://u@a/svc?password=x&hidden',
-      'has an unknown parameter after the password: percent-encode special characters',
+      'has an unknown parameter after the password: if & is a character of the password, write %26',
     ],
     ['postgres://u:hid?den@a/svc', 'is not a valid URL: percent-encode special characters'],
     ['postgres://u:12?den@a/svc', 'is not a valid URL: percent-encode special characters'],

@@ -45,7 +45,7 @@ const SESSIONS_THAT_WRITE = ['read-write', 'primary']
 
 const DEFAULT_PORT = 5432
 const URI = /^([a-z][a-z0-9+.-]*):\/\/([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/is
-const NOT_A_URL = 'is not a valid URL: percent-encode special characters'
+const NOT_A_URL = 'is not a valid URL: percent-encode special characters of the password, such as %40 for @'
 const FORM = 'write postgres://user:password@host:port/database'
 /** Other ways to write a connection, and what to answer. */
 const OTHER_FORMS: [RegExp, string][] = [

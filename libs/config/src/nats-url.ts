@@ -15,6 +15,7 @@ export interface NatsUrl {
 }
 
 const SCHEMES = ['nats:', 'tls:']
+const NOT_A_URL = 'is not a valid URL: percent-encode special characters of the password, such as %40 for @'
 
 /**
  * @throws TypeError whose message continues the name of the variable ("… is not a valid URL"). Unlike the error of `new
@@ -22,8 +23,7 @@ const SCHEMES = ['nats:', 'tls:']
  */
 export function parseNatsUrl(text: string): NatsUrl {
   const parts = text.split(',')
-  if (!parts.every((part) => URL.canParse(part)))
-    throw new TypeError('is not a valid URL: percent-encode special characters')
+  if (!parts.every((part) => URL.canParse(part))) throw new TypeError(NOT_A_URL)
   const urls = parts.map((part) => new URL(part))
   for (const { protocol, hostname, pathname, search, hash } of urls) {
     if (!SCHEMES.includes(protocol))
@@ -50,6 +50,6 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch (cause) {
-    throw new TypeError('is not a valid URL: percent-encode special characters', { cause })
+    throw new TypeError(NOT_A_URL, { cause })
   }
 }

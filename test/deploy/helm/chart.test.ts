@@ -133,6 +133,14 @@ describe.skipIf(NO_PROGRAMS !== undefined)(title('the Helm chart'), () => {
     expect(() => template([large], NEEDED)).toThrow('SVC_STREAM_MAX_BYTES is greater than nats.maxFileStore')
   })
 
+  test('refuses sysctls that the cluster would not admit', () => {
+    const old = ['--kube-version', '1.31.4']
+    expect(() => template([], NEEDED, old)).toThrow(
+      'socket-buffers needs Kubernetes 1.32, and this cluster has v1.31.4',
+    )
+    expect(template([], [...NEEDED, 'components.socket-buffers=false'], old).size).toBeGreaterThan(50)
+  })
+
   test('reports everything that is not set at once', () => {
     expect(() => template([], [])).toThrow(/images\.svc[\s\S]*place\.HOST[\s\S]*place\.TRUSTED_PROXIES/)
   })

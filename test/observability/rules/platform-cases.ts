@@ -263,12 +263,12 @@ export const PLATFORM_CASES: Readonly<Record<string, AlertCase>> = {
   SvcVerifyOverdue: {
     at: '30m',
     fires: [
-      cronJob({ created: `${-99 * HOUR}x60`, status_last_successful_time: `${-26 * HOUR}x60` }),
-      cronJob({ created: `${-27 * HOUR}x60` }),
+      cronJob({ created: `${-99 * HOUR}x60`, status_last_successful_time: `${-36 * HOUR}x60` }),
+      cronJob({ created: `${-37 * HOUR}x60` }),
     ],
     quiet: [
-      cronJob({ created: `${-99 * HOUR}x60`, status_last_successful_time: `${-25 * HOUR}x60` }),
-      cronJob({ created: `${-25 * HOUR}x60` }),
+      cronJob({ created: `${-99 * HOUR}x60`, status_last_successful_time: `${-35 * HOUR}x60` }),
+      cronJob({ created: `${-35 * HOUR}x60` }),
     ],
   },
   SvcBackupJobFailed: {
