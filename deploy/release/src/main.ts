@@ -6,7 +6,7 @@
 import { spawnSync } from 'node:child_process'
 import { delimiter, relative } from 'node:path'
 import { parseArgs } from 'node:util'
-import { unpackPrograms } from '@svc/helm/programs.ts'
+import { NO_PROGRAMS, unpackPrograms } from '@svc/helm/programs.ts'
 import { OWNER, PLACEHOLDER } from '@svc/npm/packages.ts'
 import { FOLDER, makeArtifacts, ROOT, readArtifacts } from './artifacts.ts'
 import { publishCommands } from './commands.ts'
@@ -46,7 +46,8 @@ function makeAndShow(): ReturnType<typeof makeArtifacts> {
 }
 
 function findMissingPrograms(): string[] {
-  return ['skopeo', 'cosign', 'gh']
+  const missing = ['skopeo', 'cosign', 'gh']
     .filter((name) => spawnSync(name, ['--version']).error !== undefined)
     .map((name) => `${name} is not installed`)
+  return NO_PROGRAMS === undefined ? missing : [...missing, `helm: ${NO_PROGRAMS}`]
 }
