@@ -2,7 +2,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { parseAllDocuments, parseDocument } from 'yaml'
+import { parseAllDocuments } from 'yaml'
 import { readFacts } from './facts.ts'
 import { find, specOf } from './kubernetes/manifest-parts.ts'
 import {
@@ -14,7 +14,6 @@ import {
   renderWith,
   workloadsOf,
 } from './kubernetes/render.ts'
-import { RULES } from './kubernetes/rules.ts'
 import { findSchemaProblems } from './kubernetes/schema.ts'
 
 const EXAMPLES = join(KUBERNETES, 'examples')
@@ -81,7 +80,18 @@ test('Argo CD’s waves keep the annotations that an edge needs', () => {
 })
 
 test('Flux’s two parts have every kind of object of all components, each once', () => {
-  const all = ['nats', 'postgres', 'database-roles', 'verify', 'priority', 'monitoring', 'ingress', 'openshift', 'keda']
+  const all = [
+    'nats',
+    'postgres',
+    'database-roles',
+    'verify',
+    'backup',
+    'priority',
+    'monitoring',
+    'ingress',
+    'openshift',
+    'keda',
+  ]
   const [first = [], then = []] = ['services', 'migrations'].map((part) => {
     const text = readFileSync(join(EXAMPLES, `flux/${part}/kustomization.yaml`), 'utf8')
     return /kind: (.*\|.*)/.exec(text)?.[1]?.split('|')
@@ -168,26 +178,6 @@ test('rotate: the role allows every request of rotate.sh, and applies nothing bu
     /^roles-/.test(metadata.labels?.['app.kubernetes.io/name'] ?? ''),
   )
   expect(new Set(roles.map(({ kind }) => kind))).toEqual(new Set(['Job']))
-})
-
-test('docs/operating/back-up.md: the CronJob that drills backups is valid, keeps our rules, and may reach Postgres', async () => {
-  const page = readFileSync(join(KUBERNETES, '../../docs/operating/back-up.md'), 'utf8')
-  const [, text = ''] = /```yaml\n([\s\S]*?)```/.exec(page) ?? []
-  const job = parseDocument(text).toJS() as Manifest
-  expect(await findSchemaProblems([job])).toEqual([])
-  const context = { manifests: [job], overlay: 'production' as const, facts: readFacts() }
-  for (const rule of [
-    'every container has requests and limits',
-    'pods follow the restricted pod security standard, on a read-only root',
-    'the module that a container runs exists',
-    'outside of a trial, every image is named by digest',
-  ] as const)
-    expect([rule, RULES[rule](context)]).toEqual([rule, []])
-  // The labels by which ca-bundle and openshift select the job, and to-databases its pods.
-  expect(job.metadata.labels).toMatchObject({ 'app.kubernetes.io/part-of': 'signed-agent-messaging' })
-  const [workload] = workloadsOf([job])
-  expect(workload?.template.metadata?.labels).toMatchObject({ 'app.kubernetes.io/component': 'roles' })
-  expect(workload?.containers.map(({ name }) => name)).toEqual(['command'])
 })
 
 test.each([

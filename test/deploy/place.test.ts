@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { SERVICE } from '@svc/contracts/limits.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Facts, ROOT, readFacts } from './facts.ts'
 import { specOf } from './kubernetes/manifest-parts.ts'
@@ -8,6 +9,7 @@ import { RULES, type Rule } from './kubernetes/rules.ts'
 import { findSchemaProblems } from './kubernetes/schema.ts'
 import { PLACE_RULES } from './place-rules.ts'
 
+const SUFFIX = `-${SERVICE.version.replaceAll('.', '-')}` // in release.yaml
 type RuleName = keyof typeof PLACE_RULES
 const NAMES = Object.keys(PLACE_RULES) as RuleName[]
 let facts: Facts
@@ -55,12 +57,13 @@ test('place.env, the namespace and the release are all that another cluster chan
       '- ../../components/ingress\n  - ../../components/gateway-api',
     )
     edit('namespace.yaml', /name: svc/g, 'name: agents')
-    edit('release.yaml', /-2-0-0/g, '-2-1-0')
+    edit('release.yaml', RegExp(SUFFIX, 'g'), '-next')
   })
   const text = JSON.stringify(manifests)
   for (const value of Object.values(PLACE)) expect(text).toContain(value)
+  expect(text).not.toContain(SUFFIX)
   expect(text).not.toMatch(
-    /agents\.example\.org|10\.20\.|10\.30\.|2001:db8::\/128|"namespace":"svc"|-2-0-0|prometheus-operated/,
+    /agents\.example\.org|10\.20\.|10\.30\.|2001:db8::\/128|"namespace":"svc"|prometheus-operated/,
   )
   expect(specOf(manifests, 'HTTPRoute', 'gateway')).toMatchObject({
     hostnames: ['agents.test'],

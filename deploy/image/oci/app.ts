@@ -7,6 +7,8 @@ import type { Architecture } from './layout.ts'
 import { run } from './run.ts'
 
 const REPOSITORY = fileURLToPath(new URL('../../../', import.meta.url))
+/** A newer one could write other files. Not `packageManager` in package.json: pnpm fails if it cannot switch to that version. */
+export const PNPM = 'pnpm@12.21.0'
 const NPM_NAMES: Readonly<Record<Architecture, string>> = { amd64: 'x64', arm64: 'arm64' }
 
 export interface NodeBinary {
@@ -62,7 +64,7 @@ export async function unpackApp(
     name,
   ])
   // The package `node` would download a binary for this machine by itself.
-  const install = ['--yes', 'pnpm', 'install', '--frozen-lockfile', '--prod', '--ignore-scripts', ...filters]
+  const install = ['--yes', PNPM, 'install', '--frozen-lockfile', '--prod', '--ignore-scripts', ...filters]
   await run('npx', install, { cwd: sources })
   const app = join(root, 'app')
   const platform = `linux-${NPM_NAMES[architecture]}`

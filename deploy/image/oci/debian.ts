@@ -1,6 +1,6 @@
-/** The libraries that Node needs, from Debian packages whose versions and hashes are locked. */
+/** The libraries that Node needs, from Debian packages whose hashes are locked. */
 import { createHash } from 'node:crypto'
-import { appendFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, globSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Architecture } from './layout.ts'
 import { run } from './run.ts'
@@ -8,23 +8,37 @@ import { run } from './run.ts'
 export interface DebianPackage {
   readonly name: string
   readonly version: string
+  /** Below `ARCHIVE`. */
+  readonly path: string
+  /** snapshot.debian.org keeps every file under it. */
+  readonly sha1: string
   readonly sha256: string
 }
 
+/** What the image is made of, whatever this machine runs. */
+const RELEASE = 'trixie'
+export const RELEASE_NUMBER = 13
+const ARCHIVE = 'http://deb.debian.org'
+const SNAPSHOT = 'https://snapshot.debian.org/file'
+const LIMIT_MS = 120_000
 /** glibc and the C++ library, which Node and libsodium's binding need, and the certificates of authorities. */
 const NAMES = ['ca-certificates', 'libc6', 'libgcc-s1', 'libstdc++6']
 
-/**
- * Downloads packages of any architecture from the APT sources of this machine, without changing the machine.
- * @param wanted names, or `<name>=<version>`, as for `apt-get download`.
- * @returns the folder with the files.
- */
-async function download(work: string, architecture: Architecture, wanted: readonly string[]): Promise<string> {
+/** Finds the newest versions, by APT and the keys of Debian on this machine, without changing the machine, and downloads them. */
+export async function lockPackages(work: string, architecture: Architecture): Promise<DebianPackage[]> {
   const folder = join(work, `apt-${architecture}`)
-  for (const path of ['state/lists/partial', 'cache/archives/partial', 'debs'])
+  for (const path of ['state/lists/partial', 'cache/archives/partial'])
     mkdirSync(join(folder, path), { recursive: true })
   writeFileSync(join(folder, 'status'), '')
+  writeFileSync(
+    join(folder, 'sources.list'),
+    [`debian ${RELEASE}`, `debian ${RELEASE}-updates`, `debian-security ${RELEASE}-security`]
+      .map((suite) => `deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${ARCHIVE}/${suite} main\n`)
+      .join(''),
+  )
   const options = [
+    `Dir::Etc::sourcelist=${folder}/sources.list`,
+    'Dir::Etc::sourceparts=/dev/null',
     `Dir::State=${folder}/state`,
     `Dir::State::status=${folder}/status`,
     `Dir::Cache=${folder}/cache`,
@@ -32,46 +46,56 @@ async function download(work: string, architecture: Architecture, wanted: readon
     `APT::Architectures=${architecture}`,
     'APT::Sandbox::User=root',
   ].flatMap((option) => ['-o', option])
-  const debs = join(folder, 'debs')
-  await run('apt-get', [...options, 'update'])
-  await run('apt-get', [...options, 'download', ...wanted], { cwd: debs })
-  return debs
+  await run('apt-get', [...options, '--error-on=any', 'update'])
+  const lines = await run('apt-get', [...options, 'download', '--print-uris', ...NAMES])
+  // 'http://deb.debian.org/debian/pool/…' <name>_<version>_<architecture>.deb <bytes> SHA256:<hash>
+  const found = [...lines.matchAll(/^'http:\/\/[^/]+\/(\S+)' ([^_]+)_([^_]+)_\S+ \d+ SHA256:(\w+)$/gm)]
+  if (found.length !== NAMES.length) throw new Error(`apt-get download --print-uris printed\n${lines}`)
+  const packages = found.map(([, path = '', name = '', version = '', sha256 = '']) => ({
+    ...{ name, version: decodeURIComponent(version), path: decodeURIComponent(path), sha1: '', sha256 },
+  }))
+  await downloadPackages(work, packages)
+  return packages
+    .map((one) => ({ ...one, sha1: hashOf('sha1', readFileSync(fileOf(work, one))) }))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-/** The current versions in this machine's APT sources, for the lock. */
-export async function lockPackages(work: string, architecture: Architecture): Promise<DebianPackage[]> {
-  const debs = await download(work, architecture, NAMES)
-  const files = globSync('*.deb', { cwd: debs }).toSorted()
-  return Promise.all(
-    files.map(async (file) => {
-      const text = await run('dpkg-deb', ['--field', join(debs, file), 'Package', 'Version'])
-      const [, name = '', version = ''] = /^Package: (.+)\nVersion: (.+)$/m.exec(text) ?? []
-      return { name, version, sha256: sha256Of(join(debs, file)) }
-    }),
+/** @throws Error if a package is neither in the archive nor in its past. */
+export async function downloadPackages(work: string, packages: readonly DebianPackage[]): Promise<void> {
+  for (const one of packages) writeFileSync(fileOf(work, one), await download(one))
+}
+
+async function download({ name, version, path, sha1, sha256 }: DebianPackage): Promise<Uint8Array> {
+  const problems: string[] = []
+  for (const url of [`${ARCHIVE}/${path}`, `${SNAPSHOT}/${sha1}`]) {
+    try {
+      const answer = await fetch(url, { signal: AbortSignal.timeout(LIMIT_MS) })
+      const bytes = await answer.bytes()
+      if (answer.ok && hashOf('sha256', bytes) === sha256) return bytes
+      problems.push(`${url}: ${answer.ok ? 'its content is not the locked one' : `status ${answer.status}`}`)
+    } catch (error) {
+      problems.push(`${url}: ${error instanceof Error ? (error.cause ?? error.message) : error}`)
+    }
+  }
+  throw new Error(
+    [
+      `${name} ${version}, which lock.json names, cannot be downloaded:`,
+      ...problems,
+      `If Debian has replaced it and snapshot.debian.org cannot be reached, run npx pnpm image --lock, and commit lock.json.`,
+    ].join('\n'),
   )
 }
 
-/**
- * Unpacks the locked packages and creates the few files that installing them would create.
- * @throws Error if a package no longer exists, or does not match its hash.
- */
+/** Unpacks the downloaded packages and creates the few files that installing them would create. */
 export async function unpackDebian(
   { work, architecture, packages }: { work: string; architecture: Architecture; packages: readonly DebianPackage[] },
   root: string,
 ): Promise<void> {
-  const debs = await download(
-    work,
-    architecture,
-    packages.map(({ name, version }) => `${name}=${version}`),
-  )
-  const files = new Map(globSync('*.deb', { cwd: debs }).map((file) => [sha256Of(join(debs, file)), join(debs, file)]))
-  mkdirSync(root, { recursive: true })
-  for (const { name, version, sha256 } of packages) {
-    const file = files.get(sha256)
-    if (file === undefined)
-      throw new Error(`${name} ${version} for ${architecture} has another hash than lock.json says`)
-    await run('dpkg-deb', ['--extract', file, root])
-  }
+  mkdirSync(join(root, 'usr/lib'), { recursive: true })
+  // The packages have files only below /usr, and programs look for the dynamic linker here.
+  symlinkSync('usr/lib', join(root, 'lib'))
+  if (architecture === 'amd64') symlinkSync('usr/lib64', join(root, 'lib64'))
+  for (const one of packages) await run('dpkg-deb', ['--extract', fileOf(work, one), root])
   trim(root)
   writeFixedFiles(root)
 }
@@ -111,6 +135,10 @@ function writeFixedFiles(root: string): void {
   mkdirSync(join(root, 'app'))
 }
 
-function sha256Of(file: string): string {
-  return createHash('sha256').update(readFileSync(file)).digest('hex')
+function fileOf(work: string, { sha256 }: DebianPackage): string {
+  return join(work, `${sha256}.deb`)
+}
+
+function hashOf(algorithm: 'sha1' | 'sha256', bytes: Uint8Array): string {
+  return createHash(algorithm).update(bytes).digest('hex')
 }

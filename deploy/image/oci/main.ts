@@ -1,8 +1,10 @@
 /**
  * `npx pnpm image <folder>` builds the image of the last commit, or of `--commit`, for linux/amd64 and linux/arm64, as an OCI
  * layout in the folder, and its bill of materials as `<folder>.cdx.json`, and prints its digest. The same commit gives the
- * same bytes. Needs Debian 12, with `apt-get`, `dpkg-deb`, `tar`, `git` and `npm`, and no container engine.
- * `npx pnpm image --lock` writes the current versions and hashes of Debian's packages and of Node into lock.json.
+ * same bytes. Needs `dpkg-deb`, GNU `tar`, `git` and `npm`, and no container engine. With `--or-newest` it uses the newest
+ * packages of Debian if it cannot download the locked ones, for tests: the image is another one then.
+ * `npx pnpm image --lock` writes the newest versions and hashes of Debian's packages and of Node into lock.json. Needs `apt-get`,
+ * and Debian's keys (`debian-archive-keyring`).
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,14 +16,14 @@ import { unpackApp, unpackNode } from './app.ts'
 import { unpackDebian } from './debian.ts'
 import { writeLayer } from './layer.ts'
 import { type Architecture, type PlatformImage, writeLayout } from './layout.ts'
-import { readLock, writeLock } from './lock.ts'
+import { downloadLocked, type Lock, writeLock } from './lock.ts'
 import { run } from './run.ts'
 import { makeSbom } from './sbom.ts'
 
 const ARCHITECTURES: readonly Architecture[] = ['amd64', 'arm64']
 const REPOSITORY = fileURLToPath(new URL('../../../', import.meta.url))
 const USAGE =
-  'usage: npx pnpm image <folder> [--arch amd64|arm64] [--source <address of the sources>] [--commit <commit>], or npx pnpm image --lock'
+  'usage: npx pnpm image <folder> [--arch amd64|arm64] [--source <address of the sources>] [--commit <commit>] [--or-newest], or npx pnpm image --lock'
 
 const CONFIG = {
   User: '65532:65532',
@@ -37,6 +39,7 @@ try {
     allowPositionals: true,
     options: {
       lock: { type: 'boolean' },
+      'or-newest': { type: 'boolean', default: false },
       arch: { type: 'string', multiple: true },
       source: { type: 'string' },
       commit: { type: 'string' },
@@ -46,7 +49,7 @@ try {
   const [folder, ...others] = positionals
   if (values.lock === true) await writeLock(work)
   else if (folder === undefined || others.length > 0 || wanted.length === 0) throw new Error(USAGE)
-  else console.log(await build(folder, wanted, values))
+  else console.log(await build(folder, wanted, { ...values, orNewest: values['or-newest'] }))
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
   process.exitCode = 1
@@ -57,15 +60,17 @@ try {
 async function build(
   folder: string,
   architectures: readonly Architecture[],
-  { source = 'unknown', commit: wanted = 'HEAD' }: { source?: string; commit?: string },
+  { source = 'unknown', commit: wanted = 'HEAD', orNewest }: { source?: string; commit?: string; orNewest: boolean },
 ): Promise<string> {
   const commit = (await run('git', ['rev-parse', '--verify', `${wanted}^{commit}`], { cwd: REPOSITORY })).trim()
   const epochSeconds = Number(await run('git', ['show', '--no-patch', '--format=%ct', commit], { cwd: REPOSITORY }))
   const manifest = readFileSync(join(REPOSITORY, 'package.json'), 'utf8')
   const { name, version, description } = JSON.parse(manifest) as Record<'name' | 'version' | 'description', string>
   mkdirSync(folder) // fails if the folder exists, so that nothing of an earlier build remains
+  const lock = await downloadLocked(work, architectures, orNewest)
   const images: PlatformImage[] = []
-  for (const architecture of architectures) images.push(await buildFor(folder, architecture, { commit, epochSeconds }))
+  for (const architecture of architectures)
+    images.push(await buildFor(folder, architecture, { commit, epochSeconds, lock }))
   const created = new Date(epochSeconds * 1_000).toISOString()
   const digest = await writeLayout(folder, images, {
     created,
@@ -80,7 +85,7 @@ async function build(
     },
   })
   const packages = JSON.parse(readFileSync(join(work, 'packages.json'), 'utf8')) as Package[]
-  const sbom = await makeSbom({ name, version, digest, created }, { lock: readLock(), architectures, packages })
+  const sbom = await makeSbom({ name, version, digest, created }, { lock, architectures, packages })
   writeFileSync(`${folder}.cdx.json`, sbom)
   return digest
 }
@@ -89,9 +94,8 @@ async function build(
 async function buildFor(
   folder: string,
   architecture: Architecture,
-  { commit, epochSeconds }: { commit: string; epochSeconds: number },
+  { commit, epochSeconds, lock }: { commit: string; epochSeconds: number; lock: Lock },
 ): Promise<PlatformImage> {
-  const lock = readLock()
   const given = { work, architecture, commit, node: lock.node, packages: lock.debian[architecture] }
   const layers: string[] = []
   for (const unpack of [unpackDebian, unpackNode, unpackApp]) {

@@ -1,6 +1,7 @@
 /** The bill of materials of the image, in CycloneDX: what is in its layers, and nothing that only builds or tests them. */
 import { Contrib, Enums, Models, Serialize, Spec, Validation } from '@cyclonedx/cyclonedx-library'
 import type { Package } from '@svc/build/packages.ts'
+import { RELEASE_NUMBER } from './debian.ts'
 import type { Architecture } from './layout.ts'
 import type { Lock } from './lock.ts'
 
@@ -39,10 +40,12 @@ export async function makeSbom(
   const bom = new Models.Bom({
     metadata: new Models.Metadata({ timestamp: new Date(image.created), component: whole }),
   })
+  const parts = Object.entries(lock.nodeParts).map(([name, version]) => partComponent(name, version))
   for (const component of [
     ...packages.map(npmComponent),
+    ...parts,
     ...architectures.flatMap((architecture) => [
-      nodeComponent(lock, architecture),
+      nodeComponent(lock, architecture, parts),
       ...lock.debian[architecture].map((found) => debianComponent(found, architecture)),
     ]),
   ]) {
@@ -65,8 +68,13 @@ function npmComponent({ name, version, license }: Package): Models.Component {
   })
 }
 
-function nodeComponent({ node }: Lock, architecture: Architecture): Models.Component {
+function nodeComponent(
+  { node }: Lock,
+  architecture: Architecture,
+  parts: readonly Models.Component[],
+): Models.Component {
   return component('node', node.version, {
+    dependencies: new Models.BomRefRepository(parts.map(({ bomRef }) => bomRef)),
     purl: `pkg:generic/node@${node.version}?arch=${architecture}`,
     // Advisories name Node like this.
     cpe: `cpe:2.3:a:nodejs:node.js:${node.version}:*:*:*:*:*:*:*`,
@@ -76,12 +84,17 @@ function nodeComponent({ node }: Lock, architecture: Architecture): Models.Compo
   })
 }
 
+function partComponent(name: string, version: string): Models.Component {
+  const cpe = name === 'openssl' ? { cpe: `cpe:2.3:a:openssl:openssl:${version}:*:*:*:*:*:*:*` } : {}
+  return component(name, version, { purl: `pkg:generic/${name}@${encodeURIComponent(version)}`, ...cpe })
+}
+
 function debianComponent(
   { name, version, sha256 }: Lock['debian'][Architecture][number],
   architecture: Architecture,
 ): Models.Component {
   return component(name, version, {
-    purl: `pkg:deb/debian/${encodeURIComponent(name)}@${encodeURIComponent(version)}?arch=${architecture}&distro=debian-12`,
+    purl: `pkg:deb/debian/${encodeURIComponent(name)}@${encodeURIComponent(version)}?arch=${architecture}&distro=debian-${RELEASE_NUMBER}`,
     hashes: new Models.HashDictionary([[Enums.HashAlgorithm['SHA-256'], sha256]]),
   })
 }

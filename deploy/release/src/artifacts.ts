@@ -1,8 +1,21 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { SERVICE } from '@svc/contracts/limits.ts'
+import { writeChart } from '@svc/helm/chart.ts'
+import { runProgram as runHelm } from '@svc/helm/programs.ts'
 
 export const ROOT: string = fileURLToPath(new URL('../../..', import.meta.url))
 export const FOLDER: string = join(ROOT, 'built/release')
@@ -16,8 +29,8 @@ interface Artifact {
 }
 
 /**
- * Makes everything anew in `FOLDER`: the image of the last commit, its bill of materials, its digest, the packages, and
- * `SHA256SUMS` of all but the image.
+ * Makes everything anew in `FOLDER`: the image of the last commit, its bill of materials, its digest, the packages, the
+ * chart, the manifests, and `SHA256SUMS` of all but the image.
  * @param source the address of the sources, for the image.
  */
 export function makeArtifacts(source = 'unknown'): { digest: string; files: Artifact[] } {
@@ -29,6 +42,8 @@ export function makeArtifacts(source = 'unknown'): { digest: string; files: Arti
   const packed = join(ROOT, 'deploy/npm/packed')
   for (const { name } of readdirSync(packed, { withFileTypes: true }).filter((entry) => entry.isFile()))
     copyFileSync(join(packed, name), join(FOLDER, name))
+  packChart()
+  packManifests()
   const paths = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' })
     .filter((path) => statSync(join(FOLDER, path)).isFile())
     .toSorted()
@@ -38,6 +53,21 @@ export function makeArtifacts(source = 'unknown'): { digest: string; files: Arti
     .filter((path) => path.startsWith('image/'))
     .reduce((total, path) => total + statSync(join(FOLDER, path)).size, 0)
   return { digest, files: [{ name: 'image', bytes, sum: digest }, ...files, artifactOf('SHA256SUMS')] }
+}
+
+function packChart(): void {
+  const work = mkdtempSync(join(tmpdir(), 'chart-'))
+  writeChart(join(work, 'chart'))
+  runHelm('helm', ['package', join(work, 'chart'), '--destination', FOLDER])
+  rmSync(work, { recursive: true })
+}
+
+/** The manifests, with the files of other folders that they read. */
+function packManifests(): void {
+  const name = `manifests-${SERVICE.version}`
+  const folders = ['deploy/kubernetes', 'deploy/nats', 'deploy/observability']
+  const file = join(FOLDER, `${name}.tar.gz`)
+  execFileSync('git', ['archive', `--prefix=${name}/`, '--output', file, 'HEAD', ...folders], { cwd: ROOT })
 }
 
 /**

@@ -4,8 +4,9 @@
  * the commands that publish it, without running them. `--publish` publishes what an earlier run has made.
  */
 import { spawnSync } from 'node:child_process'
-import { relative } from 'node:path'
+import { delimiter, relative } from 'node:path'
 import { parseArgs } from 'node:util'
+import { NO_PROGRAMS, unpackPrograms } from '@svc/helm/programs.ts'
 import { OWNER, PLACEHOLDER } from '@svc/npm/packages.ts'
 import { FOLDER, makeArtifacts, ROOT, readArtifacts } from './artifacts.ts'
 import { publishCommands } from './commands.ts'
@@ -26,10 +27,11 @@ else if (values.check !== true) release()
 function release(): void {
   const { digest, files } = values.publish === true ? readArtifacts() : makeAndShow()
   console.log(isDryRun ? '\nWould run:' : '')
+  const env = { ...process.env, PATH: `${unpackPrograms()}${delimiter}${process.env.PATH}` } // for helm
   for (const command of publishCommands({ ...facts, digest, files: files.map(({ name }) => name) })) {
     console.log(`  ${command.join(' ')}`)
     if (isDryRun) continue
-    const { status, error } = spawnSync(command[0], command.slice(1), { cwd: FOLDER, stdio: 'inherit' })
+    const { status, error } = spawnSync(command[0], command.slice(1), { cwd: FOLDER, env, stdio: 'inherit' })
     if (status !== 0) throw new Error(`${command[0]} failed`, { cause: error })
   }
 }
@@ -44,7 +46,8 @@ function makeAndShow(): ReturnType<typeof makeArtifacts> {
 }
 
 function findMissingPrograms(): string[] {
-  return ['skopeo', 'cosign', 'gh']
+  const missing = ['skopeo', 'cosign', 'gh']
     .filter((name) => spawnSync(name, ['--version']).error !== undefined)
     .map((name) => `${name} is not installed`)
+  return NO_PROGRAMS === undefined ? missing : [...missing, `helm: ${NO_PROGRAMS}`]
 }

@@ -1,7 +1,9 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { SERVICE } from '@svc/contracts/limits.ts'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { PNPM } from '../../image/oci/app.ts'
 import { ROOT } from '../src/artifacts.ts'
 import { publishCommands } from '../src/commands.ts'
 import { type Facts, findMissing, readFacts } from '../src/missing.ts'
@@ -16,6 +18,8 @@ const READY: Facts = {
   owner: { licence: 'Apache-2.0' },
   image: 'registry.example.org/svc',
 }
+
+const CHART = `${SERVICE.name}-2.0.0.tgz`
 
 test('a release that lacks nothing is ready', () => {
   expect(findMissing(READY)).toEqual([])
@@ -40,17 +44,39 @@ test('every manifest of the workspace has the same version', () => {
   expect(new Set(Object.values(versions))).toEqual(new Set([version]))
 })
 
+test.each<[string, RegExp]>([
+  ['deploy/compose/compose.yaml', /\bsvc:(\d[\w.]*)/],
+  ['deploy/kubernetes/overlays/trial/kustomization.yaml', /newTag: (\S+)/],
+  ...['trial', 'production', 'platform'].map((overlay): [string, RegExp] => [
+    `deploy/kubernetes/overlays/${overlay}/release.yaml`,
+    /^suffix: -(\S+)/m,
+  ]),
+])('%s names the version of package.json', (path, pattern) => {
+  const [, version = ''] = pattern.exec(readFileSync(join(ROOT, path), 'utf8')) ?? []
+  expect(version.replaceAll('-', '.')).toBe(readFacts({}).version)
+})
+
 test('what is signed is what was pushed, by its digest', () => {
   const image = 'registry.example.org/svc'
-  const files = ['image.cdx.json', 'svc-sdk-2.0.0.tgz', 'image.digest']
+  const files = ['image.cdx.json', CHART, 'svc-sdk-2.0.0.tgz', 'manifests-2.0.0.tar.gz', 'image.digest']
   const commands = publishCommands({ version: '2.0.0', image, digest: 'sha256:aa', files })
   expect(commands.map((command) => command.join(' '))).toEqual([
     `skopeo copy --all --preserve-digests oci:image:2.0.0 docker://${image}:2.0.0`,
     `cosign sign --yes ${image}@sha256:aa`,
     `cosign attest --yes --type cyclonedx --predicate image.cdx.json ${image}@sha256:aa`,
+    `helm push ${CHART} oci://registry.example.org`,
     'npm publish --access public ./svc-sdk-2.0.0.tgz',
-    expect.stringMatching(/^gh release create v2\.0\.0 .* image\.cdx\.json svc-sdk-2\.0\.0\.tgz$/),
+    expect.stringMatching(
+      /^gh release create v2\.0\.0 .* image\.cdx\.json \S+ svc-sdk-2\.0\.0\.tgz manifests-2\.0\.0\.tar\.gz$/,
+    ),
   ])
+})
+
+test('releases, their image, and the container of the local stack are made with one version of pnpm', () => {
+  const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+  const used = [...read('.github/workflows/release.yml').matchAll(/npx --yes (\S+)/g)].map(([, one]) => one)
+  expect(new Set(used)).toEqual(new Set([PNPM]))
+  expect(read('deploy/local/Dockerfile')).toContain(`ARG PNPM_VERSION=${PNPM.replace('pnpm@', '')}\n`)
 })
 
 interface Workflow {
@@ -65,7 +91,7 @@ test.each(globSync('.github/workflows/*.yml', { cwd: ROOT }))('%s: actions are p
   expect(uses.filter((one) => !/^[\w-]+\/[\w-]+@[0-9a-f]{40}$/.test(one))).toEqual([])
   for (const one of uses) expect(text).toMatch(new RegExp(`${one} # v\\d+\\.\\d+\\.\\d+\n`))
   for (const step of steps) {
-    const [, script] = /\bpnpm (?!install)([\w:]+)/.exec(step.run ?? '') ?? []
+    const [, script] = /\bpnpm(?:@\S+)? (?!install)([\w:]+)/.exec(step.run ?? '') ?? []
     if (script !== undefined) expect(Object.keys(scripts)).toContain(script)
   }
 })

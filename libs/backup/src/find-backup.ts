@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { BackupError } from './backup-error.ts'
+import { UNFINISHED } from './kept-backups.ts'
 import { MANIFEST, readManifest } from './manifest.ts'
 
 /** The folder itself if it is a backup, otherwise the newest backup in it. @throws BackupError if there is none. */
@@ -9,7 +10,7 @@ export function findBackup(folder: string): string {
   const names = existsSync(folder) ? readdirSync(folder) : []
   const found = names
     // A backup that was killed just before its rename leaves a complete folder named `.unfinished`.
-    .filter((name) => !name.endsWith('.unfinished') && existsSync(join(folder, name, MANIFEST)))
+    .filter((name) => !name.endsWith(UNFINISHED) && existsSync(join(folder, name, MANIFEST)))
     .map((name) => ({ path: join(folder, name), moment: readManifest(join(folder, name)).moment }))
     .toSorted((a, b) => (a.moment < b.moment ? -1 : 1))
   const newest = found.at(-1)

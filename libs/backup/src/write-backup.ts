@@ -9,6 +9,7 @@ import { to as copyTo } from 'pg-copy-streams'
 import { BackupError, explainDisk } from './backup-error.ts'
 import { findSchemas, listMigrations, listSequences, listTables, nameOf, quote, type TableInfo } from './catalog.ts'
 import { syncFolder, writeHashed, writeSynced } from './files.ts'
+import { removeOld, removeUnfinished, UNFINISHED } from './kept-backups.ts'
 import { type CopiedTable, encodeManifest, FORMAT, MANIFEST, type Manifest } from './manifest.ts'
 
 interface BackupOptions {
@@ -16,11 +17,14 @@ interface BackupOptions {
   readonly url: string
   /** Must not exist, or be empty. The folder above it must exist. */
   readonly folder: string
+  /** Then the folder above it holds backups, and only so many of the newest stay in it. */
+  readonly keep?: number | undefined
   /** Every schema of the system. All must be in the database of the URL. */
   readonly schemas: readonly string[]
   readonly release: string
   readonly signal: AbortSignal
   readonly onTable: (table: CopiedTable) => void
+  readonly onRemoved?: (name: string) => void
 }
 
 /** A backup waits this long for tables that a migration or a purge has locked. */
@@ -39,14 +43,19 @@ export async function writeBackup(options: BackupOptions): Promise<Manifest> {
   const client = await connectClient(parseServer(options.url), 'svc-backup')
   try {
     await lockOut(client)
-    return await writeLocked(client, folder, options)
+    if (options.keep === undefined) return await writeLocked(client, folder, options)
+    removeUnfinished(dirname(folder)) // first, because it may have filled the disk
+    const manifest = await writeLocked(client, folder, options)
+    failpoint('backup.removing')
+    for (const name of removeOld(dirname(folder), options.keep)) options.onRemoved?.(name)
+    return manifest
   } finally {
     await client.end().catch(() => {})
   }
 }
 
 async function writeLocked(client: Client, folder: string, options: BackupOptions): Promise<Manifest> {
-  const unfinished = `${folder}.unfinished`
+  const unfinished = folder + UNFINISHED
   try {
     rmSync(unfinished, { recursive: true, force: true })
     mkdirSync(unfinished, { mode: 0o700 })

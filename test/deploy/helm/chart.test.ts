@@ -49,7 +49,7 @@ function comparable(manifests: Map<string, Manifest>): Record<string, unknown> {
   const entries = [...manifests.values()].map((manifest) => {
     const copy = sortNamed(structuredClone(manifest)) as Manifest
     // The name of a job ends with the release in an overlay, and with a hash in the chart.
-    if (copy.kind === 'Job') copy.metadata.name = copy.metadata.name.replace(/-2-0-0$|-[0-9a-f]{10}$/, '')
+    if (copy.kind === 'Job') copy.metadata.name = copy.metadata.name.replace(/-\d+-\d+-\d+$|-[0-9a-f]{10}$/, '')
     // A checksum restarts the pods in the chart. In an overlay, the ConfigMap's name changes.
     const pods = (copy.spec as { template?: { metadata?: { annotations?: Fields } } } | undefined)?.template?.metadata
     if (Object.keys(pods?.annotations ?? {}).every((name) => name.startsWith('checksum/'))) delete pods?.annotations

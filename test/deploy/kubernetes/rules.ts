@@ -156,6 +156,7 @@ export const RULES = {
             .replace(/^migrate-(.*)$/, '$1-owner')
             .replace(/^roles-(.*)$/, '$1-roles')
             .replace('verify-books', 'admin')
+            .replace(/^(backup|drill)$/, 'messaging-roles')
         : name
       return secretReferencesOf(workload)
         .map((key) => key.split('/')[0] ?? '')
