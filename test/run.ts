@@ -1,8 +1,9 @@
 /**
- * `npx pnpm test`: runs the tests with containers, and then the checks and every other test, side by side. If at most four files fail,
- * and not those with containers, they run once more, alone. Then it checks that every row of the specification has a test
- * (docs/conformance.md). Arguments go to vitest, so `npx pnpm test libs/svc1` runs some tests, without these last two steps. The end
- * of the output lists each failure again, one per line. The last line is `<n> passed, <n> failed`; a check counts as a test.
+ * `npx pnpm test`: runs the tests with containers and those of rolling restarts, one file at a time, and then the checks and every
+ * other test, side by side. If at most four files fail, and not those with containers, they run once more, alone. Then it checks that
+ * every row of the specification has a test (docs/conformance.md). Arguments go to vitest, so `npx pnpm test libs/svc1` runs some
+ * tests, without these last two steps. The end of the output lists each failure again, one per line. The last line is
+ * `<n> passed, <n> failed`; a check counts as a test.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -30,11 +31,12 @@ if (args.includes('--help') || args.includes('-h')) {
 /** If more files than this failed, none is repeated: a slow machine does not explain so many. */
 const MAX_REPEATED = 4
 const CONTAINERS = 'test/containers/containers.test.ts'
+const ROLLING = 'test/faults/rolling/rolling.test.ts'
 const found: string[] = []
 const isAll = args.length === 0
-// Containers come first and alone: many processes start at once, and some of these tests need answers in time.
-const first = isAll ? await runTests([CONTAINERS]) : NOTHING
-const chosen = isAll ? ['--exclude', 'test/containers/**'] : args
+// These come first, one after the other: many processes start at once, and each request needs its answer in time.
+const first = isAll ? await runTests([CONTAINERS, ROLLING, '--maxWorkers=1']) : NOTHING
+const chosen = isAll ? ['test/containers/**', ROLLING].flatMap((one) => ['--exclude', one]) : args
 const [checks, others] = await Promise.all([
   runChecks((line) => found.push(line)),
   first.errors > 0 ? NOTHING : runTests(chosen), // vitest was stopped

@@ -78,7 +78,8 @@ describe('spec 10.1: never after a change of configuration', () => {
       await using _ = h
       // Another process makes the change. Until then it may take over pending deliveries.
       await h.start()
-      for (const { agentId } of endpoints) await h.set(agentId, '/new', EVENTS)
+      // Repeated, because a call may come too late on a busy machine.
+      for (const { agentId } of endpoints) await eventually(() => h.set(agentId, '/new', EVENTS))
       const answered = endpoints.map(({ path }) => h.receiver.at(path).length)
       const accept = (cursor: number): Promise<void> =>
         h.acceptAll(endpoints.map(({ agentId }, at) => ({ agentId, cursor, messageId: `msg-after-${at}-${cursor}` })))
