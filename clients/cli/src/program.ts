@@ -1,5 +1,6 @@
 import { SERVICE } from '@svc/contracts/limits.ts'
 import { Command, Option } from 'commander'
+import { addA2a } from './commands/a2a.ts'
 import { addDiscoverable, addPolicy, addRegister, addRevoke, addWhoami } from './commands/account/identity.ts'
 import { addInit } from './commands/account/init.ts'
 import { addKey, addKeygen } from './commands/account/keys.ts'
@@ -57,6 +58,7 @@ const COMMANDS: readonly AddCommand[] = [
   addEvents,
   addListen,
   addMcp,
+  addA2a,
   addWebhook,
   addExport,
   addRevoke,

@@ -1,16 +1,14 @@
-import { timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer as createHttpServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { localhostHostValidation, localhostOriginValidation, toNodeHandler } from '@modelcontextprotocol/node'
+import { toNodeHandler } from '@modelcontextprotocol/node'
 import { createMcpHandler, InMemoryServerEventBus, isLegacyRequest } from '@modelcontextprotocol/server'
-import { StartError } from '../errors.ts'
 import type { CallbackRules } from '../events/subscriptions/callback.ts'
 import { Subscriptions } from '../events/subscriptions/subscribe.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { changingUris } from '../resources.ts'
 import { createServer } from '../server.ts'
 import { createHttpSessions } from './http-sessions.ts'
+import { createGuard, listenOnLoopback } from './loopback.ts'
 import { requestWithArguments } from './received.ts'
 import { serveSubscriptions } from './subscriptions.ts'
 
@@ -20,14 +18,11 @@ export interface HttpFace extends AsyncDisposable {
 }
 
 const PATH = '/mcp'
-const LOOPBACK = '127.0.0.1'
 /** Larger than any valid call of a tool. */
 const MAX_BODY_BYTES = 512 * 1024
 
 /**
- * Serves any number of clients on this machine over Streamable HTTP. It listens only on the loopback address, and requires the
- * token. `Host`, and `Origin` if present, must name this machine, so that a web page cannot reach the server under a name of
- * its own (DNS rebinding).
+ * Serves any number of clients on this machine over Streamable HTTP (loopback.ts).
  * @param port 0 for any free port.
  * @param token at least 32 characters. Clients send it as `Authorization: Bearer <token>`.
  * @param callbacks rules for the URLs of event subscriptions, for tests.
@@ -58,31 +53,20 @@ export async function serveOverHttp(
     },
     { maxRequestBodySize: MAX_BODY_BYTES, onerror: (error) => mailbox.log('http.error', { error: error.name }) },
   )
-  const isOwnHost = localhostHostValidation()
-  const isOwnOrigin = localhostOriginValidation()
+  const isRefused = createGuard(token)
   const server = createHttpServer((request, response) => {
-    if (!isOwnHost(request, response) || !isOwnOrigin(request, response)) return
-    if (!hasToken(request, token)) {
-      response
-        .writeHead(401, { 'www-authenticate': 'Bearer', 'content-type': 'text/plain' })
-        .end('the header Authorization: Bearer <token> is missing or wrong\n')
-      return
-    }
+    if (isRefused(request, response)) return
     if (request.url?.split('?')[0] !== PATH) {
       response.writeHead(404, { 'content-type': 'text/plain' }).end(`nothing is here: the server is at ${PATH}\n`)
       return
     }
     void answer(request as IncomingMessage & { method: string; url: string }, response)
   })
-  server.listen(port, LOOPBACK)
-  await once(server, 'listening').catch((cause: NodeJS.ErrnoException) => {
+  const base = await listenOnLoopback(server, port, '--http').catch((error: unknown) => {
     void subscriptions?.[Symbol.asyncDispose]()
-    const reason = cause.code === 'EADDRINUSE' ? 'address already in use' : cause.message
-    throw new StartError(`${LOOPBACK}:${port} cannot be listened on: ${reason}; name another port with --http`, {
-      cause,
-    })
+    throw error
   })
-  const url = `http://${LOOPBACK}:${(server.address() as AddressInfo).port}${PATH}`
+  const url = `${base}${PATH}`
   mailbox.log('http.listening', { url })
   return {
     url,
@@ -114,10 +98,4 @@ function watchedBus(bus: InMemoryServerEventBus, mailbox: Mailbox): InMemoryServ
     }
   }
   return bus
-}
-
-/** Compares in constant time. */
-function hasToken({ headers: { authorization = '' } }: IncomingMessage, token: string): boolean {
-  const [given, wanted] = [Buffer.from(authorization), Buffer.from(`Bearer ${token}`)]
-  return given.length === wanted.length && timingSafeEqual(given, wanted)
 }
