@@ -118,9 +118,8 @@ export class ContactHandler implements A2ARequestHandler {
   async listTasks(params: A2A.ListTasksRequest, context: ServerCallContext): Promise<A2A.ListTasksResponse> {
     const { pageSize = 1, status, historyLength } = params
     checkLength(historyLength)
-    if (!(pageSize >= 1 && pageSize <= 100))
-      throw new RequestMalformedError({ message: 'pageSize must be from 1 to 100' })
-    if (status === TaskState.UNRECOGNIZED) throw new RequestMalformedError({ message: 'status is unknown' })
+    if (!(pageSize >= 1 && pageSize <= 100) || status === TaskState.UNRECOGNIZED)
+      throw new RequestMalformedError({ message: 'pageSize must be from 1 to 100, and status a known state' })
     const store = new InMemoryTaskStore(() => 'all')
     for (const task of this.#deps.book.list(this.#deps.contact.agentId)) await store.save(task, context)
     return store.list(params, context)

@@ -50,10 +50,8 @@ export class Pushes {
   #enqueue({ task, responses }: Change): void {
     for (const json of this.#book.pushesOf(task)) {
       const config = Config.fromJSON(json)
-      for (const response of responses)
-        this.#lines.add(`${task} ${config.id}`, () =>
-          this.#send(config, JSON.stringify(StreamResponse.toJSON(response))),
-        )
+      const bodies = responses.map((response) => JSON.stringify(StreamResponse.toJSON(response)))
+      for (const body of bodies) this.#lines.add(`${task} ${config.id}`, () => this.#send(config, body))
     }
   }
 

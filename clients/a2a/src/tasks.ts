@@ -105,8 +105,7 @@ export class TaskBook {
   /** The outbox has the messages of the turn. */
   posted(task: string, id: string): Promise<void> {
     return this.#change(task, (record) => {
-      const turn = record?.turns[id]
-      if (turn !== undefined) turn.outgoing = []
+      Object.assign(record?.turns[id] ?? {}, { outgoing: [] })
       return record
     })
   }
