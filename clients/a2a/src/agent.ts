@@ -7,7 +7,7 @@ import {
   RestTransportFactory,
 } from '@a2a-js/sdk/client'
 
-/** The local agent: an A2A server of somebody else. */
+/** The A2A agent of this machine, which somebody else wrote. */
 export class LocalAgent {
   readonly #url: URL
   readonly #token: string | undefined

@@ -2,7 +2,7 @@ import { UnsupportedOperationError } from '@a2a-js/sdk/errors'
 import type { ErrorCode } from '@svc/contracts/errors.ts'
 import type { Refusal } from './tasks.ts'
 
-/** What a person can do about a refusal, by the code of the service. */
+/** Advice for a person, by the service's code of the refusal. */
 const ADVICE: Partial<Record<ErrorCode, (name: string) => string>> = {
   request_pending: (name) =>
     `an earlier message waits until ${name} accepts this agent as a contact. Try again after that`,

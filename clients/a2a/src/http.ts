@@ -80,7 +80,7 @@ function routerOf(requestHandler: ContactHandler): RequestHandler {
   return router
 }
 
-/** What no handler has answered: a body that is too large or is not JSON, a bad path, a service that does not answer. */
+/** Answers failures that no other handler answers: a body that is too large or is not JSON, a bad path, a service that is away. */
 const explainError: ErrorRequestHandler = (error: Error & { status?: number }, request, response, _next) => {
   const { status = 503, message } = error
   const code = status === 400 ? PARSE_ERROR : status === 413 ? INVALID_REQUEST : INTERNAL_ERROR

@@ -59,8 +59,9 @@ export class Inbound {
   /** Cancels the task at the local agent, beside other work. The next state says whether it worked. */
   async cancel(sender: string, task: string): Promise<void> {
     const { turns } = this.#deps
+    for (const turn of turns.ofTask(sender, task)) if (!turn.over) await turns.put(turn, () => ({ isCancelled: true }))
+    // Read only now: a task that the agent begins later finds the mark.
     const all = turns.ofTask(sender, task)
-    for (const turn of all) if (!turn.over) await turns.put(turn, () => ({ isCancelled: true }))
     const [id, newest] = [agentTaskOf(all), all.at(-1)]
     if (id !== undefined && newest !== undefined) this.#keep(this.#cancelAt(id, newest), 'cancel.failed', task)
   }

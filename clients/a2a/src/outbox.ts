@@ -29,7 +29,7 @@ export interface Outgoing {
 export interface Kept extends Outgoing {
   readonly id: string
   readonly atMs: number
-  /** As it was perhaps posted. */
+  /** The envelope of an earlier attempt, which the service may have accepted. */
   readonly envelope?: Envelope | undefined
 }
 
@@ -133,7 +133,7 @@ export class Outbox {
         // Only this agent can make the id, so an earlier envelope was accepted.
         if (isCode(error, 'id_conflict')) return
         if (isCode(error, 'invalid_reference') && (threadId ?? replyTo) !== undefined) {
-          // What it refers to has expired.
+          // The thread, or the message that it answers, has expired.
           threadId = replyTo = envelope = undefined
           type = 'event'
           continue

@@ -30,7 +30,7 @@ export function historyOf(
   return [...ours.filter((one) => !said.includes(one)), ...said]
 }
 
-/** What a client that knows the task before needs to know it after. */
+/** The updates that turn a client's copy of the earlier task into the later one. */
 export function changesBetween(before: Task, after: Task): StreamResponse[] {
   const { id: taskId, contextId, status } = after
   const artifacts = after.artifacts.flatMap((artifact): StreamResponse[] => {

@@ -9,7 +9,7 @@ type State = Omit<Extract<Wire, { kind: 'state' }>, 'kind'>
 
 /** The service has refused a message. */
 export interface Refusal {
-  /** Of the service, or empty. */
+  /** Error code of the service. Empty if something else has refused. */
   readonly code: string
   readonly message: string
 }
@@ -182,7 +182,7 @@ export class TaskBook {
 
   /**
    * Changes one turn.
-   * @param contact undefined: any.
+   * @param contact undefined if the turn may belong to any contact.
    * @param work returns the task afterwards; undefined changes nothing.
    */
   async #turn(contact: string | undefined, id: string, work: (record: TaskRecord, turn: Turn) => Task | undefined) {

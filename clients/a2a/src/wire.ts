@@ -1,6 +1,6 @@
 /**
- * What two sidecars write to each other. It goes compressed, in pieces: the bodies of one direct message or more. Objects of A2A are
- * in their JSON form. `turn` is the id of the message that began a turn, and `task` that of the task's first turn.
+ * The messages of two sidecars to each other. Each is compressed, and cut into pieces. A piece is the body of one direct message.
+ * Objects of A2A are in their JSON form. `turn` is the id of the message that began a turn, and `task` that of the task's first turn.
  */
 import { createHash } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
@@ -63,7 +63,7 @@ export function encodeWire(wire: Wire): Piece[] {
   })
 }
 
-/** What it costs to send them. */
+/** How many units it costs to send the pieces. */
 export function unitsOf(pieces: readonly Piece[]): number {
   return pieces.reduce((sum, { text }) => sum + Math.ceil((text.length + FRAME_BYTES) / 1024), 0)
 }

@@ -1,5 +1,5 @@
 /**
- * An agent of somebody else: the server of A2A's own SDK, with its own stores. It says each word again, as one part of an artifact.
+ * An agent as others write it, with the server and the store of A2A's own SDK. It says each word again, as one part of an artifact.
  * As a program, it listens on the port of its first argument, and writes the id of each message that it begins with to the file of
  * its second argument.
  */

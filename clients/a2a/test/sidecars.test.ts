@@ -224,8 +224,8 @@ describe('a hostile contact', () => {
     await acquaint(mallory, bob)
   })
 
-  async function write(to: TestAgent, wire: Wire): Promise<void> {
-    for (const body of encodeWire(wire)) await mallory.send({ to: to.name, body }, { seal: true })
+  async function write(to: TestAgent, wire: Wire, from = mallory): Promise<void> {
+    for (const body of encodeWire(wire)) await from.send({ to: to.name, body }, { seal: true })
   }
 
   test('does not choose the role, the sender, the task or the context that the agent sees', async () => {
@@ -251,6 +251,16 @@ describe('a hostile contact', () => {
     expect(stateOf((await client.sendMessage(saying('still mine', { task: victim.id }))) as Task)).toBe(
       TaskState.TASK_STATE_COMPLETED,
     )
+  })
+
+  test('is not served before it is accepted, even if the inbox is open to all', async () => {
+    const [stranger] = (await registered(service, 'stranger')) as [TestAgent]
+    await bob.updateSettings({ inbox_policy: 'open' })
+    const request = { message: { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'from a stranger' }] } }
+    await write(bob, { kind: 'send', turn: 'a-turn-of-a-stranger', task: 'a-turn-of-a-stranger', request }, stranger)
+    // A later message of a contact is handled after it.
+    await client.sendMessage(saying('from a friend'))
+    expect(agent.heard.filter(({ parts }) => textOf(parts) === 'from a stranger')).toEqual([])
   })
 
   test('does not answer the tasks of another, and stops nobody with nonsense', async () => {
@@ -283,7 +293,7 @@ describe('restarts', () => {
       await connect(daves, erin.name)
     ).sendMessage(saying('wait for it', { id: 'm', now: true }))) as Task
     daves = await daves.restart()
-    // Nobody was there before. Now the sidecar is, and the agent not yet.
+    // The sidecar starts before its agent does.
     await using late = await startEchoAgent()
     const port = Number(new URL(late.url).port)
     await late[Symbol.asyncDispose]()

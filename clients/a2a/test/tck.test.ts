@@ -1,4 +1,4 @@
-/** What the TCK of A2A asks of a server, asked of a sidecar with raw requests: docs/guides/a2a-conformance.md. */
+/** Asks a sidecar, with raw requests, for what A2A's kit asks of a server: docs/guides/a2a-conformance.md. */
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Binding } from './tck/bindings.ts'
