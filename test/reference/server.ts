@@ -10,42 +10,18 @@ import type { Duplex } from 'node:stream'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import bs58 from 'bs58'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Values of the specification
+// ======== Values of the specification ================================================================================
 
 const SERVICE = 'signed-agent-messaging'
 const VERSION = '2.0.0'
 const DAY_SECONDS = 86_400
-const DEFAULT_RESERVED_NAMES = ['admin', 'support', 'postmaster', 'security'] // spec 5.6
 
 /** Values that an operator chooses (spec 3.15, 3.16, 3.18, 5.4, 5.6, 9.7, 10.7, 11.7). */
-export interface ReferenceOptions {
-  port: number
-  authority: string
-  difficulty: number
-  reservedNames: string[]
-  retentionSeconds: number
-  dailyFreeUnits: number
-  dailyHardLimit: number
-  dailyIntroductions: number
-  streamSeconds: number
-  streamSilenceSeconds: number
-  streamsPerProcess: number
-  requestsPerSecond: number
-  requestsBurst: number
-  registrationsPerSecond: number
-  registrationsBurst: number
-  trustedProxies: string[]
-  allowedOrigins: string[]
-  webhookRetrySeconds: number[]
-  /** The server's clock in milliseconds since the Unix epoch. */
-  clock: () => number
-}
-
-const DEFAULTS: Omit<ReferenceOptions, 'authority'> = {
-  port: 0,
+const DEFAULTS = {
+  port: 0, // A free one.
+  authority: '', // The address that the server listens on.
   difficulty: 4, // The specification says 18. Tests register many agents.
-  reservedNames: DEFAULT_RESERVED_NAMES,
+  reservedNames: ['admin', 'support', 'postmaster', 'security'],
   retentionSeconds: 30 * DAY_SECONDS,
   dailyFreeUnits: 100,
   dailyHardLimit: 1000,
@@ -57,11 +33,12 @@ const DEFAULTS: Omit<ReferenceOptions, 'authority'> = {
   requestsBurst: 200,
   registrationsPerSecond: 1,
   registrationsBurst: 30,
-  trustedProxies: [],
-  allowedOrigins: [],
+  trustedProxies: [] as string[],
+  allowedOrigins: [] as string[],
   webhookRetrySeconds: [30, 120, 600, 3600],
-  clock: () => Date.now(),
+  clock: () => Date.now(), // Milliseconds since the Unix epoch.
 }
+export type ReferenceOptions = typeof DEFAULTS
 
 // Limits that nobody configures, under their names in the manifest (spec 11.7).
 const LIMITS = {
@@ -158,7 +135,6 @@ const CODES = {
 
 type Code = keyof typeof CODES
 
-/** An answer with a status of 400 or above. */
 class Fault extends Error {
   readonly code: Code
   readonly retryAfterSeconds: number
@@ -169,8 +145,11 @@ class Fault extends Error {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Operations (spec 12.1)
+function fail(code: Code, retryAfterSeconds?: number): never {
+  throw new Fault(code, retryAfterSeconds)
+}
+
+// ======== Operations (spec 12.1) =====================================================================================
 
 interface Operation {
   at: string
@@ -184,11 +163,25 @@ interface Operation {
   /** The key in the body signs the request (spec 3.8). */
   keyInBody?: true
 }
-interface Member {
-  required: boolean
-  fits: (value: unknown) => boolean
-}
+type Member = { required: boolean; fits: (value: unknown) => boolean }
 type Members = Record<string, Member>
+
+// What the value of a member may be.
+const isText = (value: unknown): value is string => typeof value === 'string'
+const isBoolean = (value: unknown): value is boolean => typeof value === 'boolean'
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+const codePoints = (text: string): number => [...text].length // spec 2.11
+const oneOf =
+  (...texts: string[]) =>
+  (value: unknown): boolean =>
+    isText(value) && texts.includes(value)
+const textOf =
+  (min: number, max: number) =>
+  (value: unknown): boolean =>
+    isText(value) && codePoints(value) >= min && codePoints(value) <= max
+const must = (fits: Member['fits']): Member => ({ required: true, fits })
+const may = (fits: Member['fits']): Member => ({ required: false, fits })
 
 const PAGE = ['limit', 'after']
 const INBOX = [...PAGE, 'lane', 'unacked', 'thread_id']
@@ -261,39 +254,43 @@ const SEGMENT_KINDS: Record<string, (text: string) => boolean> = {
   '{id}': (text) => ENVELOPE_ID.test(text),
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// State
+// ======== State ======================================================================================================
 
 type Point = InstanceType<typeof ed25519.Point>
 type JsonObject = Record<string, unknown>
 type Lane = 'inbox' | 'requests' | 'board'
 type Role = 'reader' | 'writer' | 'banned' | 'none'
 
-interface Key {
-  text: string
-  bytes: Uint8Array
-  point: Point
-}
+type Key = { text: string; bytes: Uint8Array; point: Point }
+type AgentEvent = { cursor: number; kind: Lane; message: Message; at: number }
+type Stream = { position: number; pump: () => void; end: () => void }
+type Webhook = { url: string; secret: string; pending: Set<Job>; failed: number }
+type Job = { id: string; message: Message; attempts: number; timer?: NodeJS.Timeout }
+type Bucket = { tokens: number; at: number }
 
-interface Agent {
-  id: string
-  name: string
-  key: Key
-  createdAt: number
-  revoked: boolean
-  inboxPolicy: string
-  discoverable: boolean
-  contacts: Map<string, 'accepted' | 'blocked'>
-  /** The pending request of each sender, by its id (spec 7.6). */
-  requests: Map<string, Message>
-  /** Agents that this one has sent a DM to (spec 11.5). */
-  introduced: Set<string>
-  events: AgentEvent[]
-  latestCursor: number
-  streams: Set<Stream>
-  budget: { day: number; units: number; introductions: number }
-  credits: number
-  webhook?: Webhook | undefined
+class Agent {
+  revoked = false
+  inboxPolicy = 'requests' // spec 5.8
+  discoverable = false // spec 5.8
+  contacts = new Map<string, 'accepted' | 'blocked'>()
+  requests = new Map<string, Message>() // The pending request of each sender, by its id (spec 7.6).
+  introduced = new Set<string>() // Ids of the agents that this one has sent a DM to (spec 11.5).
+  events: AgentEvent[] = []
+  latestCursor = 0
+  streams = new Set<Stream>()
+  budget = { day: 0, units: 0, introductions: 0 }
+  credits = 0
+  webhook: Webhook | undefined
+  readonly id: string
+  readonly name: string
+  readonly key: Key
+  readonly createdAt: number
+  constructor(name: string, key: Key, createdAt: number) {
+    this.id = agentIdOf(key)
+    this.name = name
+    this.key = key
+    this.createdAt = createdAt
+  }
 }
 
 interface Message {
@@ -301,8 +298,8 @@ interface Message {
   envelope: JsonObject
   jcs: string
   from: Agent
-  to?: Agent | undefined
-  board?: Board | undefined
+  to?: Agent
+  board?: Board
   lane: Lane
   position: number
   createdAt: number
@@ -324,69 +321,37 @@ interface Board {
   posts: Message[]
 }
 
-interface AgentEvent {
-  cursor: number
-  kind: Lane
-  message: Message
-  at: number
-}
-
-interface Stream {
-  position: number
-  pump: () => void
-  end: () => void
-}
-
-interface Webhook {
-  url: string
-  secret: string
-  pending: Set<Job>
-  failed: number
-}
-
-interface Job {
-  id: string
-  message: Message
-  attempts: number
-  timer?: NodeJS.Timeout
-}
-
-interface Bucket {
-  tokens: number
-  at: number
-}
-
-interface Service {
-  options: ReferenceOptions
-  secret: Buffer
-  agents: Map<string, Agent>
-  names: Map<string, Agent>
-  messages: Map<string, Message>
-  boards: Map<string, Board>
-  /** Hex digits of each signer's nonces, with the time until which they count. */
-  nonces: Map<string, Map<string, number>>
-  consumedChallenges: Set<string>
-  grants: Map<string, string>
-  buckets: Map<string, Bucket>
-  streams: Set<Stream>
+class Service {
+  secret = randomBytes(32)
+  agents = new Map<string, Agent>()
+  names = new Map<string, Agent>()
+  messages = new Map<string, Message>()
+  boards = new Map<string, Board>()
+  nonces = new Map<string, Map<string, number>>() // Hex digits of each signer, with the time until which they count.
+  consumedChallenges = new Set<string>()
+  grants = new Map<string, string>()
+  buckets = new Map<string, Bucket>()
+  streams = new Set<Stream>()
+  readonly options: ReferenceOptions
+  constructor(options: ReferenceOptions) {
+    this.options = options
+  }
 }
 
 interface Call {
   headers: Headers
   method: string
-  /** Line 4 of the signed string, with one character for each byte. */
-  target: string
+  target: string // Line 4 of the signed string, with one character for each byte.
   query: Map<string, string>
   params: Record<string, string>
-  operation?: Operation | undefined
+  operation: Operation | undefined
   client: string
   body: Buffer
   value: JsonObject
-  key?: Key | undefined
   caller?: Agent | undefined
 }
 
-interface Answer {
+type Answer = {
   body?: unknown
   status?: number
   headers?: OutgoingHttpHeaders
@@ -399,24 +364,18 @@ function seconds(service: Service): number {
   return Math.floor(service.options.clock() / 1000)
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Chapter 2: formats
+// ======== Chapter 2: formats =========================================================================================
 
 // spec 2.2
 function parseKey(text: string): Key | undefined {
   if (!PUBKEY.test(text)) return undefined
   const hex = text.slice('ed25519:'.length).toLowerCase()
   const bytes = Buffer.from(hex, 'hex')
-  const point = parsePoint(bytes)
-  if (point === undefined) return undefined
-  if (point.is0()) return undefined // The identity.
-  if (!point.isTorsionFree()) return undefined // Small or mixed order.
-  return { text: `ed25519:${hex}`, bytes, point }
-}
-
-function parsePoint(bytes: Uint8Array): Point | undefined {
   try {
-    return ed25519.Point.fromBytes(bytes) // Refuses a y that is not below p.
+    const point = ed25519.Point.fromBytes(bytes) // Refuses a y that is not below p.
+    if (point.is0()) return undefined // The identity.
+    if (!point.isTorsionFree()) return undefined // Small or mixed order.
+    return { text: `ed25519:${hex}`, bytes, point }
   } catch {
     return undefined
   }
@@ -442,41 +401,6 @@ function sha256(data: string | Uint8Array): Buffer {
   return createHash('sha256').update(data).digest()
 }
 
-// spec 2.11
-function codePoints(text: string): number {
-  let count = 0
-  for (const _ of text) count++
-  return count
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string'
-}
-
-function isBoolean(value: unknown): value is boolean {
-  return typeof value === 'boolean'
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function oneOf(...texts: string[]): (value: unknown) => boolean {
-  return (value) => isText(value) && texts.includes(value)
-}
-
-function textOf(min: number, max: number): (value: unknown) => boolean {
-  return (value) => isText(value) && codePoints(value) >= min && codePoints(value) <= max
-}
-
-function must(fits: (value: unknown) => boolean): Member {
-  return { required: true, fits }
-}
-
-function may(fits: (value: unknown) => boolean): Member {
-  return { required: false, fits }
-}
-
 // spec 2.7
 function checkMembers(value: unknown, members: Members): JsonObject {
   if (!isObject(value)) throw new Fault('invalid_request')
@@ -498,14 +422,13 @@ const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/sy // JSON.parse then refuses wrong esc
 const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
 const LITERAL = /true|false|null/y
 
-interface Reader {
-  text: string
-  at: number
-}
+type Reader = { text: string; at: number }
 
 function parseJson(bytes: Uint8Array): unknown {
   const reader = { text: decodeUtf8(bytes, 'invalid_json'), at: 0 } // A byte order mark stays, and is no JSON.
+  take(reader, WHITE_SPACE)
   const value = readValue(reader, 0)
+  take(reader, WHITE_SPACE)
   if (reader.at !== reader.text.length) throw new Fault('invalid_json')
   return value
 }
@@ -514,7 +437,7 @@ function decodeUtf8(bytes: Uint8Array, code: Code): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
-    throw new Fault(code)
+    return fail(code)
   }
 }
 
@@ -535,13 +458,6 @@ function takeMark(reader: Reader, mark: string): boolean {
 }
 
 function readValue(reader: Reader, depth: number): unknown {
-  take(reader, WHITE_SPACE)
-  const value = readBareValue(reader, depth)
-  take(reader, WHITE_SPACE)
-  return value
-}
-
-function readBareValue(reader: Reader, depth: number): unknown {
   const first = reader.text[reader.at]
   if (first === '{') return readObject(reader, depth + 1)
   if (first === '[') return readArray(reader, depth + 1)
@@ -551,17 +467,13 @@ function readBareValue(reader: Reader, depth: number): unknown {
 }
 
 function readNumber(reader: Reader): number {
-  const text = take(reader, NUMBER)
-  if (text === undefined) throw new Fault('invalid_json')
-  const value = Number(text)
+  const value = Number(take(reader, NUMBER) ?? fail('invalid_json'))
   if (!Number.isFinite(value)) throw new Fault('invalid_json') // Beyond the range of a double.
   return value
 }
 
 function readString(reader: Reader): string {
-  const text = take(reader, STRING)
-  if (text === undefined) throw new Fault('invalid_json')
-  const value = parseText(text)
+  const value = parseText(take(reader, STRING) ?? fail('invalid_json'))
   if (!value.isWellFormed()) throw new Fault('invalid_json') // A lone surrogate.
   return value
 }
@@ -570,12 +482,12 @@ function parseText(text: string): string {
   try {
     return JSON.parse(text)
   } catch {
-    throw new Fault('invalid_json')
+    return fail('invalid_json')
   }
 }
 
 function readArray(reader: Reader, depth: number): unknown[] {
-  checkDepth(depth)
+  if (depth > JSON_DEPTH) throw new Fault('invalid_json')
   const values: unknown[] = []
   takeMark(reader, '[')
   if (takeMark(reader, ']')) return values
@@ -586,7 +498,7 @@ function readArray(reader: Reader, depth: number): unknown[] {
 }
 
 function readObject(reader: Reader, depth: number): JsonObject {
-  checkDepth(depth)
+  if (depth > JSON_DEPTH) throw new Fault('invalid_json')
   const value: JsonObject = {}
   takeMark(reader, '{')
   if (takeMark(reader, '}')) return value
@@ -601,10 +513,6 @@ function readObject(reader: Reader, depth: number): JsonObject {
   return value
 }
 
-function checkDepth(depth: number): void {
-  if (depth > JSON_DEPTH) throw new Fault('invalid_json')
-}
-
 /** Canonical JSON (spec 2.6, RFC 8785). */
 function jcs(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(jcs).join(',')}]`
@@ -613,8 +521,7 @@ function jcs(value: unknown): string {
   return `{${names.map((name) => `${JSON.stringify(name)}:${jcs(value[name])}`).join(',')}}`
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Chapter 3: requests
+// ======== Chapter 3: requests ========================================================================================
 
 async function handle(service: Service, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const headers = headersOf(request)
@@ -627,8 +534,8 @@ async function handle(service: Service, request: IncomingMessage, response: Serv
     }
     respond(service, response, { ...answer, headers: { ...cors, ...answer.headers } })
   } catch (error) {
-    if (error instanceof Fault) return respondFault(service, { request, response }, error, cors)
-    if (!request.destroyed) respondFault(service, { request, response }, new Fault('internal'), cors)
+    if (response.headersSent || request.socket.destroyed) return void response.destroy()
+    respondFault(service, response, error instanceof Fault ? error : new Fault('internal'), cors)
   }
 }
 
@@ -798,12 +705,7 @@ function checkHost(request: IncomingMessage, headers: Headers): void {
 
 // Authentication (spec 3.1 to 3.8)
 
-interface Credentials {
-  agentId: string
-  signature: Buffer
-  timestamp: string
-  nonce: string
-}
+type Credentials = { agentId: string; signature: Buffer; timestamp: string; nonce: string }
 
 function authenticate(service: Service, call: Call): void {
   const credentials = readCredentials(call)
@@ -813,10 +715,9 @@ function authenticate(service: Service, call: Call): void {
   }
   checkTimestamp(service, credentials)
   const agent = service.agents.get(credentials.agentId)
-  const key = call.operation?.keyInBody ? keyInBody(call, credentials) : agent?.key
-  if (key === undefined) throw new Fault('signer_unknown')
-  if (!verify(key, signedString(service, call, credentials), credentials.signature))
-    throw new Fault('signature_invalid')
+  const key = call.operation?.keyInBody ? keyInBody(call, credentials) : (agent?.key ?? fail('signer_unknown'))
+  const signed = signedString(service, call, credentials)
+  if (!verify(key, signed, credentials.signature)) throw new Fault('signature_invalid')
   const isNew = consumeNonce(service, credentials) // A valid signature consumes the nonce, whatever follows.
   if (agent?.revoked && call.operation?.run !== register) throw new Fault('signer_revoked')
   if (!isNew) throw new Fault('nonce_replayed')
@@ -853,23 +754,16 @@ function checkTimestamp(service: Service, credentials: Credentials): void {
 function keyInBody(call: Call, credentials: Credentials): Key {
   const value = parseBody(call)
   if (!isObject(value) || !isText(value.pubkey)) throw new Fault('invalid_request')
-  const key = parseKey(value.pubkey)
-  if (key === undefined) throw new Fault('invalid_pubkey')
+  const key = parseKey(value.pubkey) ?? fail('invalid_pubkey')
   if (agentIdOf(key) !== credentials.agentId) throw new Fault('signature_invalid')
   return key
 }
 
 // spec 3.3
 function signedString(service: Service, call: Call, credentials: Credentials): Buffer {
-  const lines = [
-    'SVC1',
-    service.options.authority,
-    call.method,
-    call.target,
-    credentials.timestamp,
-    credentials.nonce,
-    sha256(call.body).toString('hex'),
-  ]
+  const { timestamp, nonce } = credentials
+  const hash = sha256(call.body).toString('hex')
+  const lines = ['SVC1', service.options.authority, call.method, call.target, timestamp, nonce, hash]
   return Buffer.from(lines.join('\n'), 'latin1')
 }
 
@@ -912,8 +806,7 @@ function getOrAdd<K, V>(map: Map<K, V>, key: K, create: () => V): V {
 }
 
 function callerOf(call: Call): Agent {
-  if (call.caller === undefined) throw new Fault('internal')
-  return call.caller
+  return call.caller ?? fail('internal')
 }
 
 // Answers (spec 3.14, 4.1, 4.2)
@@ -924,41 +817,35 @@ function commonHeaders(service: Service): OutgoingHttpHeaders {
 
 function respond(service: Service, response: ServerResponse, answer: Answer): void {
   const bytes = answer.body === undefined ? '' : JSON.stringify(answer.body)
-  const type =
-    bytes === '' || response.req.method === 'HEAD' ? {} : { 'Content-Type': 'application/json; charset=utf-8' }
+  const hasBody = bytes !== '' && response.req.method !== 'HEAD'
+  const type = hasBody ? { 'Content-Type': 'application/json; charset=utf-8' } : {}
   const length = answer.status === 204 ? {} : { 'Content-Length': Buffer.byteLength(bytes) }
   response.writeHead(answer.status ?? 200, { ...commonHeaders(service), ...type, ...length, ...answer.headers })
   response.end(bytes)
 }
 
-interface Exchange {
-  request: IncomingMessage
-  response: ServerResponse
-}
-
-function respondFault(service: Service, exchange: Exchange, fault: Fault, cors: OutgoingHttpHeaders): void {
+function respondFault(service: Service, response: ServerResponse, fault: Fault, cors: OutgoingHttpHeaders): void {
   const status = CODES[fault.code][0]
   const retryAfter = status === 429 ? { 'Retry-After': String(fault.retryAfterSeconds) } : {}
   const body = { error: { code: fault.code, message: fault.message } }
-  if (fault.code === 'body_too_large') leaveBody(exchange)
-  const close = fault.code === 'body_too_large' ? { Connection: 'close' } : {}
-  respond(service, exchange.response, { status, body, headers: { ...cors, ...retryAfter, ...close } })
+  if (fault.code === 'body_too_large') leaveBody(response)
+  respond(service, response, { status, body, headers: { ...cors, ...retryAfter } })
 }
 
-// The rest of a body that is too large is not read (spec 3.9). A socket that is closed with unread bytes is reset, and
-// the client may lose the answer. So a bounded part of the rest is thrown away first.
+// A socket that is closed with unread bytes is reset, and the client may lose the answer. So a bounded part of the rest of
+// the body is thrown away before the connection ends (spec 3.9).
 const LEFTOVER_BYTES = 262_144
 const LEFTOVER_MS = 500
 
-function leaveBody({ request, response }: Exchange): void {
-  const { socket } = request
+function leaveBody(response: ServerResponse): void {
+  const request = response.req
   let bytes = 0
   request.removeAllListeners('data')
   request.on('data', (chunk: Buffer) => {
     bytes += chunk.length
-    if (bytes > LEFTOVER_BYTES) socket.destroy()
+    if (bytes > LEFTOVER_BYTES) request.socket.destroy()
   })
-  response.on('finish', () => setTimeout(() => socket.destroy(), LEFTOVER_MS).unref())
+  response.on('finish', () => setTimeout(() => request.complete || request.socket.destroy(), LEFTOVER_MS).unref())
 }
 
 // Rates (spec 3.15)
@@ -1029,8 +916,7 @@ function corsHeaders(service: Service, [origin]: string[]): OutgoingHttpHeaders 
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Chapter 1 and 5: manifest, health, identities
+// ======== Chapter 1 and 5: manifest, health, identities ==============================================================
 
 // spec 5.1
 function getManifest(service: Service): Answer {
@@ -1042,11 +928,7 @@ function getManifest(service: Service): Answer {
     api: '/v2',
     openapi: '/openapi.json',
     signature: { scheme: 'SVC', version: 'SVC1', tolerance_seconds: LIMITS.http_tolerance_seconds },
-    registration: {
-      algorithm: 'sha256',
-      difficulty: options.difficulty,
-      challenge_seconds: LIMITS.challenge_seconds,
-    },
+    registration: { algorithm: 'sha256', difficulty: options.difficulty, challenge_seconds: LIMITS.challenge_seconds },
     envelope: {
       canonicalization: 'RFC8785',
       signature: 'ed25519',
@@ -1100,13 +982,8 @@ function describeOperation(operation: Operation, path: string): JsonObject {
 
 // spec 5.3
 function agentObject(agent: Agent): JsonObject {
-  return {
-    agent_id: agent.id,
-    name: agent.name,
-    pubkey: agent.key.text,
-    created_at: agent.createdAt,
-    revoked: agent.revoked,
-  }
+  const { id, name, key, createdAt, revoked } = agent
+  return { agent_id: id, name, pubkey: key.text, created_at: createdAt, revoked }
 }
 
 function addressOf(service: Service, agent: Agent): string {
@@ -1116,8 +993,7 @@ function addressOf(service: Service, agent: Agent): string {
 // Challenges (spec 5.4): the text is the key, the difficulty, the expiry and random digits, with a code of the service.
 
 function createChallenge(service: Service, call: Call): Answer {
-  const key = parseKey(String(call.value.pubkey))
-  if (key === undefined) throw new Fault('invalid_pubkey')
+  const key = parseKey(String(call.value.pubkey)) ?? fail('invalid_pubkey')
   const { difficulty } = service.options
   const expiresAt = seconds(service) + LIMITS.challenge_seconds
   const parts = [agentIdOf(key), difficulty, expiresAt, randomBytes(16).toString('hex')].join('.')
@@ -1149,11 +1025,8 @@ function proofHolds(challenge: string, nonce: string, difficulty: number): boole
 
 // spec 5.6
 function register(service: Service, call: Call): Answer {
-  const [name, pubkey, challenge, nonce] = ['name', 'pubkey', 'challenge', 'nonce'].map((n) => String(call.value[n]))
-  const key = parseKey(pubkey ?? '')
-  if (key === undefined || name === undefined || challenge === undefined || nonce === undefined) {
-    throw new Fault('invalid_pubkey')
-  }
+  const [name, challenge, nonce] = [String(call.value.name), String(call.value.challenge), String(call.value.nonce)]
+  const key = parseKey(String(call.value.pubkey)) ?? fail('invalid_pubkey')
   const id = agentIdOf(key)
   if (!NAME.test(name)) throw new Fault('invalid_name') // Step 1.
   const holder = service.names.get(name)
@@ -1164,8 +1037,11 @@ function register(service: Service, call: Call): Answer {
   if (service.consumedChallenges.has(challenge)) throw new Fault('challenge_consumed') // Step 6.
   if (holder !== undefined) throw new Fault('name_taken') // Step 7.
   if (service.agents.has(id)) throw new Fault('key_registered') // Step 8.
+  const agent = new Agent(name, key, seconds(service))
   service.consumedChallenges.add(challenge)
-  return registered(service, addAgent(service, { id, name, key }))
+  service.agents.set(id, agent)
+  service.names.set(name, agent)
+  return registered(service, agent)
 }
 
 function registered(service: Service, agent: Agent): Answer {
@@ -1180,33 +1056,9 @@ function lookOf(name: string): string {
   return name.replace(/[_-]/g, '').replace(/0/g, 'o').replace(/[1i]/g, 'l')
 }
 
-// spec 5.8
-function addAgent(service: Service, identity: Pick<Agent, 'id' | 'name' | 'key'>): Agent {
-  const agent: Agent = {
-    ...identity,
-    createdAt: seconds(service),
-    revoked: false,
-    inboxPolicy: 'requests',
-    discoverable: false,
-    contacts: new Map(),
-    requests: new Map(),
-    introduced: new Set(),
-    events: [],
-    latestCursor: 0,
-    streams: new Set(),
-    budget: { day: 0, units: 0, introductions: 0 },
-    credits: 0,
-  }
-  service.agents.set(agent.id, agent)
-  service.names.set(agent.name, agent)
-  return agent
-}
-
 // spec 5.9
 function getAgent(service: Service, call: Call): Answer {
-  const agent = service.names.get(param(call, 'name'))
-  if (agent === undefined) throw new Fault('not_found')
-  return { body: agentObject(agent) }
+  return { body: agentObject(service.names.get(param(call, 'name')) ?? fail('not_found')) }
 }
 
 function listAgents(service: Service, call: Call): Answer {
@@ -1219,13 +1071,8 @@ function listAgents(service: Service, call: Call): Answer {
 function getMe(service: Service, call: Call): Answer {
   const caller = callerOf(call)
   const { inboxPolicy, discoverable } = caller
-  const body = {
-    agent: agentObject(caller),
-    address: addressOf(service, caller),
-    inbox_policy: inboxPolicy,
-    discoverable,
-  }
-  return { body }
+  const [agent, address] = [agentObject(caller), addressOf(service, caller)]
+  return { body: { agent, address, inbox_policy: inboxPolicy, discoverable } }
 }
 
 function changeSettings(service: Service, call: Call): Answer {
@@ -1251,17 +1098,13 @@ function revoke(_: Service, call: Call): Answer {
   return { body: { status: 'revoked' } }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Chapter 6: envelopes
+// ======== Chapter 6: envelopes =======================================================================================
 
 const ENVELOPE_MEMBERS = ['id', 'from', 'to', 'type', 'ts', 'ttl', 'reply_to', 'thread_id']
 const SIGNED = ['body', 'sig']
 const SEALED = ['body_enc', 'ephemeral_pub']
 
-interface Address {
-  name: string
-  authority: string
-}
+type Address = { name: string; authority: string }
 
 interface Parsed {
   id: string
@@ -1415,8 +1258,7 @@ function isInConversation(message: Message, caller: Agent, target: Agent | Board
   return isSent || isReceived
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Chapter 7: sending and reading
+// ======== Chapter 7: sending and reading =============================================================================
 
 // spec 7.2
 function send(service: Service, call: Call): Answer {
@@ -1450,8 +1292,7 @@ function retry(earlier: Message, caller: Agent, envelope: JsonObject): Answer {
 
 function recipient(service: Service, { name, authority }: Address): Agent {
   if (!isLocal(service, authority)) throw new Fault('recipient_not_local')
-  const agent = service.names.get(name)
-  if (agent === undefined) throw new Fault('recipient_unavailable')
+  const agent = service.names.get(name) ?? fail('recipient_unavailable')
   if (agent.revoked) throw new Fault('recipient_unavailable') // spec 6.2
   return agent
 }
@@ -1476,12 +1317,11 @@ function acceptDirectMessage(service: Service, message: Message, to: Agent, byte
   const { from } = message
   const lane = laneOf(service, from, to) // Steps 8 and 9.
   const isIntroduction = from !== to && !from.introduced.has(to.id) // spec 11.5
-  const budget = budgetOf(service, from)
-  if (isIntroduction && budget.introductions >= service.options.dailyIntroductions) {
+  if (isIntroduction && budgetOf(service, from).introductions >= service.options.dailyIntroductions) {
     throw new Fault('introduction_limit_reached', secondsToMidnight(service)) // Step 10.
   }
   pay(service, from, unitsOf(bytes)) // Steps 11 and 12.
-  if (isIntroduction) budget.introductions++
+  if (isIntroduction) budgetOf(service, from).introductions++
   from.introduced.add(to.id)
   message.to = to
   message.lane = lane
@@ -1539,52 +1379,36 @@ function listContacts(service: Service, call: Call): Answer {
 
 // spec 7.8
 function messageObject(message: Message): JsonObject {
-  return {
-    envelope: message.envelope,
-    lane: message.lane,
-    created_at: message.createdAt,
-    expires_at: message.expiresAt,
-    acked: message.acked,
-    upvotes: message.votes.size,
-  }
+  const { envelope, lane, createdAt, expiresAt, acked, votes } = message
+  return { envelope, lane, created_at: createdAt, expires_at: expiresAt, acked, upvotes: votes.size }
 }
 
 // Lists (spec 7.9)
 
-interface Page<T> {
-  page: T[]
-  next: string
-}
+type Page<T> = { page: T[]; next: string }
+type Place = { position: number; message: Message }
 
-function limitOf(call: Call): number {
-  return Number(call.query.get('limit') ?? LIMITS.page_size_default)
+function pageOf<T>(call: Call, following: T[], cursorOfItem: (item: T) => string): Page<T> {
+  const page = following.slice(0, Number(call.query.get('limit') ?? LIMITS.page_size_default))
+  const last = page.at(-1)
+  return { page, next: last !== undefined && following.length > page.length ? cursorOfItem(last) : '' }
 }
 
 function pageByKey<T>(call: Call, all: T[], keyOf: (item: T) => string): Page<T> {
   const after = call.query.get('after')
   const sorted = all.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)) // All keys are ASCII.
-  const following = after === undefined ? sorted : sorted.filter((item) => keyOf(item) > after)
-  const page = following.slice(0, limitOf(call))
-  const last = page.at(-1)
-  return { page, next: last !== undefined && following.length > page.length ? keyOf(last) : '' }
+  return pageOf(call, after === undefined ? sorted : sorted.filter((item) => keyOf(item) > after), keyOf)
 }
 
 /** A page of a list with opaque cursors. `list` names the list and whose it is. */
-function pageByPosition(
-  service: Service,
-  call: Call,
-  list: string,
-  all: { position: number; message: Message }[],
-): Answer {
+function pageByPosition(service: Service, call: Call, list: string, all: Place[]): Answer {
   const after = parseCursor(service, list, call.query.get('after'))
   const threadId = call.query.get('thread_id')
-  const following = all.filter(
-    ({ position, message }) =>
-      position > after && isLive(service, message) && (threadId === undefined || isInThread(message, threadId)),
-  )
-  const page = following.slice(0, limitOf(call))
-  const last = page.at(-1)
-  const next = last !== undefined && following.length > page.length ? cursorOf(service, list, last.position) : ''
+  const following = all
+    .filter(({ position }) => position > after)
+    .filter(({ message }) => isLive(service, message))
+    .filter(({ message }) => threadId === undefined || isInThread(message, threadId))
+  const { page, next } = pageOf(call, following, ({ position }) => cursorOf(service, list, position))
   return { body: { messages: page.map(({ message }) => messageObject(message)), next_cursor: next } }
 }
 
@@ -1667,8 +1491,7 @@ function listExport(service: Service, call: Call): Answer {
   return pageByPosition(service, call, `export ${caller.id}`, listed)
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Chapter 8: boards
+// ======== Chapter 8: boards ==========================================================================================
 
 // spec 8.1
 function createBoard(service: Service, call: Call): Answer {
@@ -1719,8 +1542,8 @@ function mayReadBoard(board: Board, caller: Agent | undefined): boolean {
 }
 
 function findBoard(service: Service, call: Call): Board {
-  const board = service.boards.get(param(call, 'board'))
-  if (board === undefined || !mayReadBoard(board, call.caller)) throw new Fault('not_found')
+  const board = service.boards.get(param(call, 'board')) ?? fail('not_found')
+  if (!mayReadBoard(board, call.caller)) throw new Fault('not_found')
   return board
 }
 
@@ -1771,8 +1594,7 @@ function setRole(service: Service, call: Call): Answer {
   if (isOwner && id === caller.id) throw new Fault('owner_role') // Step 2.
   const before = roleOf(board, id)
   if (!isOwner && (id !== caller.id || !maySetOwnRole(board, before, role))) throw new Fault('forbidden') // Step 3.
-  const agent = service.agents.get(id)
-  if (agent === undefined) throw new Fault('not_found') // Step 4.
+  const agent = service.agents.get(id) ?? fail('not_found') // Step 4.
   if (role === before) return { body: { role } } // Step 5.
   const admits = role === 'reader' || role === 'writer'
   if (admits && agent.revoked) throw new Fault('agent_revoked') // Step 6.
@@ -1849,8 +1671,7 @@ function postToVoteFor(service: Service, call: Call): { message: Message; caller
   return { message, caller }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Chapter 9: events and streams
+// ======== Chapter 9: events and streams ==============================================================================
 
 // spec 9.2, 9.3
 function appendEvent(service: Service, agent: Agent, kind: Lane, message: Message): void {
@@ -1904,10 +1725,11 @@ function cursorHeaders(service: Service, agent: Agent): OutgoingHttpHeaders {
 function listEvents(service: Service, call: Call): Answer {
   const caller = callerOf(call)
   const headers = cursorHeaders(service, caller)
+  const limit = Number(call.query.get('limit') ?? LIMITS.page_size_default)
   const events: JsonObject[] = []
   let next = parseEventCursor(call.query.get('after') ?? '0')
   for (const event of eventsAfter(service, caller, next)) {
-    if (events.length >= limitOf(call)) break
+    if (events.length >= limit) break
     next = event.cursor // Skipped events are examined too.
     if (isReadable(service, caller, event)) events.push(eventObject(event))
   }
@@ -1931,6 +1753,7 @@ function openStream(service: Service, call: Call): Answer {
 function runStream(service: Service, agent: Agent, response: ServerResponse, start: number): void {
   const { streamSeconds, streamSilenceSeconds } = service.options
   const stream: Stream = { position: start, pump, end }
+  let isReplayed = false
   const silence = setInterval(writeCursor, streamSilenceSeconds * 1000)
   const lifetime = setTimeout(end, streamSeconds * 1000)
   agent.streams.add(stream)
@@ -1939,7 +1762,6 @@ function runStream(service: Service, agent: Agent, response: ServerResponse, sta
   response.on('close', remove)
   response.write('retry: 1000\n\n')
   pump()
-  writeCursor() // The history has been replayed.
 
   /** Writes what the client has room for. An event is checked when it leaves. */
   function pump(): void {
@@ -1949,6 +1771,8 @@ function runStream(service: Service, agent: Agent, response: ServerResponse, sta
       if (!isReadable(service, agent, event)) continue
       write(`event: message\ndata: ${JSON.stringify(eventObject(event))}\nid: ${event.cursor}\n\n`)
     }
+    if (!isReplayed) writeCursor() // The history has been replayed.
+    isReplayed = true
   }
   function writeCursor(): void {
     write(`event: cursor\ndata: {"cursor":${stream.position}}\nid: ${stream.position}\n\n`)
@@ -1971,13 +1795,10 @@ function runStream(service: Service, agent: Agent, response: ServerResponse, sta
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Chapter 10: webhooks
+// ======== Chapter 10: webhooks =======================================================================================
 
 function webhookOf(call: Call): Webhook {
-  const { webhook } = callerOf(call)
-  if (webhook === undefined) throw new Fault('not_found')
-  return webhook
+  return callerOf(call).webhook ?? fail('not_found')
 }
 
 // spec 10.1
@@ -2004,6 +1825,7 @@ function deleteWebhook(_: Service, call: Call): Answer {
 
 function removeWebhook(agent: Agent): void {
   for (const job of agent.webhook?.pending ?? []) clearTimeout(job.timer)
+  agent.webhook?.pending.clear() // An attempt that is under way has no successor.
   agent.webhook = undefined
 }
 
@@ -2014,10 +1836,8 @@ function isWebhookUrl(text: string): boolean {
   if (!/^[\x21-\x7e]{1,2048}$/.test(text)) return false
   if (text.includes('#')) return false // A fragment, even an empty one.
   if (!WEBHOOK_URL.test(text) || !URL.canParse(text)) return false
-  const url = new URL(text)
-  if (url.port !== '') return false // 443 is the default port, and URL leaves it out.
-  const literal = url.hostname.replace(/^\[|\]$/g, '')
-  return isIP(literal) === 0 || isPublic(literal)
+  if (new URL(text).port !== '') return false // 443 is the default port, and URL leaves it out.
+  return isIP(hostOf(text)) === 0 || isPublic(hostOf(text))
 }
 
 // Public addresses (spec 10.3). The ranges are those of IANA's special-purpose address registries.
@@ -2071,6 +1891,7 @@ async function attempt(service: Service, webhook: Webhook, job: Job): Promise<vo
   if (!isLive(service, job.message)) return void webhook.pending.delete(job)
   job.attempts++
   const delivered = await deliver(service, webhook, job).catch(() => false)
+  if (!webhook.pending.has(job)) return // Cancelled (spec 10.1).
   const delay = service.options.webhookRetrySeconds[job.attempts - 1]
   if (delivered || delay === undefined) webhook.pending.delete(job)
   else job.timer = setTimeout(() => void attempt(service, webhook, job), delay * (800 + 400 * Math.random())).unref()
@@ -2079,17 +1900,21 @@ async function attempt(service: Service, webhook: Webhook, job: Job): Promise<vo
 
 async function deliver(service: Service, webhook: Webhook, job: Job): Promise<boolean> {
   const deadline = Date.now() + ATTEMPT_MS
-  const host = new URL(webhook.url).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
+  const host = hostOf(webhook.url)
   const found = isIP(host) === 0 ? await lookup(host, { all: true }) : [{ address: host }]
   if (!found.every(({ address }) => isPublic(address))) return false // spec 10.6
   const body = JSON.stringify(job.message.envelope)
   const headers = deliveryHeaders(webhook, job, body, seconds(service))
   for (const [index, { address }] of found.entries()) {
     const ms = Math.max(1, (deadline - Date.now()) / (found.length - index))
-    const status = await post({ address, host, url: webhook.url, headers, body, ms }).catch(() => undefined)
+    const status = await post(webhook.url, address, { headers, body, ms }).catch(() => undefined)
     if (status !== undefined) return status >= 200 && status < 300 // A redirect is no success.
   }
   return false
+}
+
+function hostOf(url: string): string {
+  return new URL(url).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '') // spec 10.6
 }
 
 // spec 10.5, 10.9
@@ -2119,34 +1944,26 @@ function hmac(key: string | Buffer, text: string): Buffer {
   return createHmac('sha256', key).update(text).digest()
 }
 
-interface Post {
-  address: string
-  host: string
-  url: string
-  headers: OutgoingHttpHeaders
-  body: string
-  ms: number
-}
-
 /** The status of the answer. Nothing else of the answer is read. */
-function post({ address, host, url, headers, body, ms }: Post): Promise<number> {
+function post(url: string, address: string, delivery: { headers: OutgoingHttpHeaders; body: string; ms: number }) {
   const path = url.replace(/^https:\/\/[^/?]+/i, '').replace(/^(?!\/)/, '/') // Exactly as configured (spec 10.6).
+  const host = hostOf(url)
   const servername = isIP(host) === 0 ? { servername: host } : {}
-  const hostHeader = isIPv6(host) ? `[${host}]` : host
-  return new Promise((resolve, reject) => {
-    const options = { method: 'POST', host: address, port: 443, path, ...servername, signal: AbortSignal.timeout(ms) }
-    const request = httpsRequest({ ...options, agent: false, headers: { Host: hostHeader, ...headers } })
+  const headers = { Host: isIPv6(host) ? `[${host}]` : host, ...delivery.headers }
+  return new Promise<number>((resolve, reject) => {
+    const signal = AbortSignal.timeout(delivery.ms)
+    const options = { method: 'POST', host: address, port: 443, path, ...servername, signal, headers }
+    const request = httpsRequest({ ...options, agent: false })
     request.on('response', (response) => {
       resolve(response.statusCode ?? 0)
       response.destroy()
     })
     request.on('error', reject)
-    request.end(body)
+    request.end(delivery.body)
   })
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Chapter 11: budgets
+// ======== Chapter 11: budgets ========================================================================================
 
 // spec 11.2
 function unitsOf(payloadBytes: number): number {
@@ -2207,8 +2024,7 @@ function grantCredits(service: Service, agentId: string, units: number, referenc
   return 'granted'
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// The server
+// ======== The server =================================================================================================
 
 export interface Reference {
   url: string
@@ -2221,7 +2037,7 @@ export interface Reference {
 
 /** Starts a server on 127.0.0.1. Disposing it ends its streams and connections. */
 export async function startReference(options: Partial<ReferenceOptions> = {}): Promise<Reference> {
-  const service = createService({ ...DEFAULTS, authority: '', ...options })
+  const service = new Service({ ...DEFAULTS, ...options })
   // The checks of 3.13 and 3.5 decide on Host. A connection may be idle for longer than clients keep theirs.
   const server = createServer({ requireHostHeader: false, keepAliveTimeout: 65_000 })
   for (const event of ['request', 'checkContinue', 'checkExpectation']) {
@@ -2251,22 +2067,6 @@ export async function startReference(options: Partial<ReferenceOptions> = {}): P
         setTimeout(() => server.closeAllConnections(), 100)
       })
     },
-  }
-}
-
-function createService(options: ReferenceOptions): Service {
-  return {
-    options,
-    secret: randomBytes(32),
-    agents: new Map(),
-    names: new Map(),
-    messages: new Map(),
-    boards: new Map(),
-    nonces: new Map(),
-    consumedChallenges: new Set(),
-    grants: new Map(),
-    buckets: new Map(),
-    streams: new Set(),
   }
 }
 
