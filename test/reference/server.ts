@@ -3,6 +3,7 @@
 // Left out: suspension, restore, erasure and takedown (spec 12.4), which are the operator's.
 import { createHash, createHmac, randomBytes, randomUUID } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { type AddressInfo, BlockList, isIP, isIPv6 } from 'node:net'
@@ -156,12 +157,9 @@ interface Operation {
   signature: 'required' | 'optional'
   success: number
   run: (service: Service, call: Call) => Answer
-  /** The parameters of the query (spec 3.12). */
-  query?: readonly string[]
-  /** The members of the body. Without them the operation takes no body. */
-  body?: Members | 'envelope'
-  /** The key in the body signs the request (spec 3.8). */
-  keyInBody?: true
+  query?: readonly string[] // spec 3.12
+  body?: Members | 'envelope' // Without it the operation takes no body.
+  keyInBody?: true // The key in the body signs the request (spec 3.8).
 }
 type Member = { required: boolean; fits: (value: unknown) => boolean }
 type Members = Record<string, Member>
@@ -187,20 +185,14 @@ const PAGE = ['limit', 'after']
 const INBOX = [...PAGE, 'lane', 'unacked', 'thread_id']
 const THREAD = [...PAGE, 'thread_id']
 const REGISTRATION = { name: must(isText), pubkey: must(isText), challenge: must(isText), nonce: must(isText) }
-const SETTINGS = {
-  inbox_policy: may(oneOf('requests', 'open', 'contacts', 'closed')), // spec 7.5
-  discoverable: may(isBoolean),
-}
+const SETTINGS = { inbox_policy: may(oneOf('requests', 'open', 'contacts', 'closed')), discoverable: may(isBoolean) }
 const BOARD = {
   title: must(textOf(1, LIMITS.board_title_characters)), // spec 8.1
   description: may(textOf(0, LIMITS.board_description_characters)),
   visibility: must(oneOf('public', 'unlisted', 'private')),
   posting: may(oneOf('members', 'anyone')),
 }
-const WEBHOOK = {
-  url: must(isText),
-  secret: must(textOf(LIMITS.webhook_secret_length_min, LIMITS.webhook_secret_length_max)), // spec 10.1
-}
+const SECRET = textOf(LIMITS.webhook_secret_length_min, LIMITS.webhook_secret_length_max) // spec 10.1
 const CONTACT = { state: must(oneOf('none', 'accepted', 'blocked')) } // spec 7.7
 const ROLE = { role: must(oneOf('reader', 'writer', 'banned', 'none')) } // spec 8.5
 
@@ -236,7 +228,7 @@ const OPERATIONS: readonly Operation[] = [
   { at: 'PUT /v2/boards/{board}/messages/{id}/visibility', signature: 'required', success: 200, run: setHidden, body: { hidden: must(isBoolean) } },
   { at: 'GET /v2/events', signature: 'required', success: 200, run: listEvents, query: PAGE },
   { at: 'GET /v2/stream', signature: 'required', success: 200, run: openStream, query: ['after'] },
-  { at: 'PUT /v2/webhook', signature: 'required', success: 200, run: setWebhook, body: WEBHOOK },
+  { at: 'PUT /v2/webhook', signature: 'required', success: 200, run: setWebhook, body: { url: must(isText), secret: must(SECRET) } },
   { at: 'GET /v2/webhook', signature: 'required', success: 200, run: getWebhook },
   { at: 'DELETE /v2/webhook', signature: 'required', success: 200, run: deleteWebhook },
 ]
@@ -312,11 +304,9 @@ interface Message {
 interface Board {
   id: string
   owner: Agent
-  title: string
-  description: string
-  visibility: string
-  posting: string
-  createdAt: number
+  visibility: unknown
+  posting: unknown
+  details: JsonObject
   roles: Map<string, Role>
   posts: Message[]
 }
@@ -416,7 +406,6 @@ function checkMembers(value: unknown, members: Members): JsonObject {
 }
 
 // I-JSON (spec 2.5)
-
 const WHITE_SPACE = /[ \t\n\r]*/y
 const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/sy // JSON.parse then refuses wrong escapes and control characters.
 const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
@@ -434,8 +423,12 @@ function parseJson(bytes: Uint8Array): unknown {
 }
 
 function decodeUtf8(bytes: Uint8Array, code: Code): string {
+  return orFail(code, () => new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
+}
+
+function orFail<T>(code: Code, work: () => T): T {
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    return work()
   } catch {
     return fail(code)
   }
@@ -473,17 +466,10 @@ function readNumber(reader: Reader): number {
 }
 
 function readString(reader: Reader): string {
-  const value = parseText(take(reader, STRING) ?? fail('invalid_json'))
+  const text = take(reader, STRING) ?? fail('invalid_json')
+  const value: string = orFail('invalid_json', () => JSON.parse(text))
   if (!value.isWellFormed()) throw new Fault('invalid_json') // A lone surrogate.
   return value
-}
-
-function parseText(text: string): string {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return fail('invalid_json')
-  }
 }
 
 function readArray(reader: Reader, depth: number): unknown[] {
@@ -578,7 +564,6 @@ function splitOnce(text: string, mark: string): [string, string | undefined] {
 }
 
 // Paths (spec 3.11)
-
 function route(method: string, path: string): { operation?: Operation; params: Record<string, string> } {
   const segments = path.split('/').slice(1).map(decodeSegment)
   if (!path.startsWith('/') || segments.includes(undefined)) return { params: {} }
@@ -618,7 +603,6 @@ function decodePercent(text: string): string {
 }
 
 // Query (spec 3.12)
-
 const QUERY_VALUES: Record<string, (text: string) => boolean> = {
   limit: (text) => PAGE_LIMIT.test(text),
   lane: oneOf('inbox', 'requests'),
@@ -643,7 +627,6 @@ function parseQuery(query: string, operation: Operation): Map<string, string> {
 }
 
 // Body (spec 3.9, 3.10)
-
 function readBody(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
   const declared = Number(request.headers['content-length'] ?? 0)
   if (declared > LIMITS.request_bytes) return Promise.reject(new Fault('body_too_large'))
@@ -704,7 +687,6 @@ function checkHost(request: IncomingMessage, headers: Headers): void {
 }
 
 // Authentication (spec 3.1 to 3.8)
-
 type Credentials = { agentId: string; signature: Buffer; timestamp: string; nonce: string }
 
 function authenticate(service: Service, call: Call): void {
@@ -810,7 +792,6 @@ function callerOf(call: Call): Agent {
 }
 
 // Answers (spec 3.14, 4.1, 4.2)
-
 function commonHeaders(service: Service): OutgoingHttpHeaders {
   return { Date: new Date(service.options.clock()).toUTCString(), 'X-Request-Id': randomUUID() }
 }
@@ -849,7 +830,6 @@ function leaveBody(response: ServerResponse): void {
 }
 
 // Rates (spec 3.15)
-
 function checkRates(service: Service, client: string, operation: Operation | undefined): void {
   const { requestsPerSecond, requestsBurst, registrationsPerSecond, registrationsBurst } = service.options
   takeToken(service, `all ${client}`, requestsPerSecond, requestsBurst)
@@ -866,7 +846,6 @@ function takeToken(service: Service, name: string, perSecond: number, burst: num
 }
 
 // Client address (spec 3.16)
-
 function clientAddress(service: Service, peer: string, forwarded: string[]): string {
   const trusted = service.options.trustedProxies.map(comparableAddress)
   const entries = forwarded.flatMap((header) => header.split(',')).map((entry) => entry.trim())
@@ -895,7 +874,6 @@ function ipv6Groups(address: string): string[] {
 }
 
 // Browsers (spec 3.18)
-
 const PREFLIGHT_HEADERS = {
   'Access-Control-Allow-Methods': 'GET, POST, PUT, PATCH, DELETE',
   'Access-Control-Allow-Headers': 'Authorization, Content-Type, Last-Event-ID, X-SVC-Nonce, X-SVC-Timestamp',
@@ -974,10 +952,10 @@ function describeOperation(operation: Operation, path: string): JsonObject {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: 'path', required: true }))
   const inQuery = (operation.query ?? []).map((name) => ({ name, in: 'query', required: false }))
   const parameters = [...inPath, ...inQuery].map((parameter) => ({ ...parameter, schema: { type: 'string' } }))
-  const requestBody = { required: true, content: { 'application/json': { schema: { type: 'object' } } } }
+  const content = { 'application/json': { schema: { type: 'object' } } }
+  const body = operation.body === undefined ? {} : { requestBody: { required: true, content } }
   const responses = { [operation.success]: { description: 'success' }, default: { description: 'error (spec 4.1)' } }
-  const id = operation.run.name
-  return { operationId: id, parameters, ...(operation.body === undefined ? {} : { requestBody }), responses }
+  return { operationId: operation.run.name, parameters, ...body, responses }
 }
 
 // spec 5.3
@@ -986,12 +964,7 @@ function agentObject(agent: Agent): JsonObject {
   return { agent_id: id, name, pubkey: key.text, created_at: createdAt, revoked }
 }
 
-function addressOf(service: Service, agent: Agent): string {
-  return `${agent.name}@${service.options.authority}`
-}
-
 // Challenges (spec 5.4): the text is the key, the difficulty, the expiry and random digits, with a code of the service.
-
 function createChallenge(service: Service, call: Call): Answer {
   const key = parseKey(String(call.value.pubkey)) ?? fail('invalid_pubkey')
   const { difficulty } = service.options
@@ -1045,7 +1018,7 @@ function register(service: Service, call: Call): Answer {
 }
 
 function registered(service: Service, agent: Agent): Answer {
-  return { body: { agent_id: agent.id, address: addressOf(service, agent) } }
+  return { body: { agent_id: agent.id, address: `${agent.name}@${service.options.authority}` } }
 }
 
 function isReserved(service: Service, name: string): boolean {
@@ -1071,8 +1044,8 @@ function listAgents(service: Service, call: Call): Answer {
 function getMe(service: Service, call: Call): Answer {
   const caller = callerOf(call)
   const { inboxPolicy, discoverable } = caller
-  const [agent, address] = [agentObject(caller), addressOf(service, caller)]
-  return { body: { agent, address, inbox_policy: inboxPolicy, discoverable } }
+  const address = `${caller.name}@${service.options.authority}`
+  return { body: { agent: agentObject(caller), address, inbox_policy: inboxPolicy, discoverable } }
 }
 
 function changeSettings(service: Service, call: Call): Answer {
@@ -1104,6 +1077,7 @@ const ENVELOPE_MEMBERS = ['id', 'from', 'to', 'type', 'ts', 'ttl', 'reply_to', '
 const SIGNED = ['body', 'sig']
 const SEALED = ['body_enc', 'ephemeral_pub']
 
+type Payload = { bytes: number; codePoints: number }
 type Address = { name: string; authority: string }
 
 interface Parsed {
@@ -1112,9 +1086,9 @@ interface Parsed {
   to: Address | { board: string }
   ts: number
   ttl: number
-  references: { replyTo?: string | undefined; threadId?: string | undefined }
-  payloadBytes: number
-  payloadCodePoints: number
+  replyTo: string | undefined
+  threadId: string | undefined
+  payload: Payload
 }
 
 // spec 6.1
@@ -1134,8 +1108,7 @@ function parseEnvelope(envelope: JsonObject): Parsed {
   need(replyTo === undefined || isText(replyTo))
   need(threadId === undefined || isText(threadId))
   const payload = hasPair(envelope, SIGNED, SEALED) ? signedPayload(envelope) : sealedPayload(envelope)
-  const references = { replyTo, threadId }
-  return { id, from, to, ts, ttl: Number(ttl), references, ...payload }
+  return { id, from, to, ts, ttl: Number(ttl), replyTo, threadId, payload }
 }
 
 function need(holds: boolean): asserts holds {
@@ -1148,19 +1121,19 @@ function hasPair(envelope: JsonObject, pair: string[], other: string[]): boolean
 }
 
 // spec 6.5
-function signedPayload(envelope: JsonObject): { payloadBytes: number; payloadCodePoints: number } {
+function signedPayload(envelope: JsonObject): Payload {
   need(isText(envelope.sig) && decodeBase64(envelope.sig)?.length === 64)
   const payload = JSON.stringify(envelope.body)
-  return { payloadBytes: Buffer.byteLength(payload), payloadCodePoints: codePoints(payload) }
+  return { bytes: Buffer.byteLength(payload), codePoints: codePoints(payload) }
 }
 
-function sealedPayload(envelope: JsonObject): { payloadBytes: number; payloadCodePoints: number } {
+function sealedPayload(envelope: JsonObject): Payload {
   need(hasPair(envelope, SEALED, SIGNED))
   need(isText(envelope.ephemeral_pub) && decodeBase64(envelope.ephemeral_pub)?.length === 32)
   const bytes = isText(envelope.body_enc) ? decodeBase64(envelope.body_enc) : undefined
   need(bytes !== undefined)
   need(bytes.length > 0) // spec 2.4
-  return { payloadBytes: bytes.length, payloadCodePoints: 0 }
+  return { bytes: bytes.length, codePoints: 0 }
 }
 
 // spec 2.8
@@ -1193,8 +1166,8 @@ function checkSize(parsed: Parsed): void {
   const isPost = 'board' in parsed.to
   const maxBytes = isPost ? LIMITS.post_bytes : LIMITS.dm_bytes
   const maxCodePoints = isPost ? LIMITS.post_characters : LIMITS.dm_characters
-  if (parsed.payloadBytes > maxBytes) throw new Fault('message_too_large')
-  if (parsed.payloadCodePoints > maxCodePoints) throw new Fault('message_too_large')
+  if (parsed.payload.bytes > maxBytes) throw new Fault('message_too_large')
+  if (parsed.payload.codePoints > maxCodePoints) throw new Fault('message_too_large')
 }
 
 // spec 6.7
@@ -1240,7 +1213,7 @@ function isLive(service: Service, message: Message): boolean {
 
 // spec 6.9
 function checkReferences(service: Service, caller: Agent, parsed: Parsed, target: Agent | Board): void {
-  const { replyTo, threadId } = parsed.references
+  const { replyTo, threadId } = parsed
   for (const id of [replyTo, threadId]) {
     if (id === undefined) continue
     const message = service.messages.get(id)
@@ -1274,8 +1247,8 @@ function send(service: Service, call: Call): Answer {
   const target = 'board' in to ? boardToPost(service, caller, to.board) : recipient(service, to) // Step 6.
   checkReferences(service, caller, parsed, target) // Step 7.
   const message = createMessage(service, caller, envelope, parsed)
-  if ('owner' in target) acceptPost(service, message, target, parsed.payloadBytes)
-  else acceptDirectMessage(service, message, target, parsed.payloadBytes)
+  if ('owner' in target) acceptPost(service, message, target, parsed.payload.bytes)
+  else acceptDirectMessage(service, message, target, parsed.payload.bytes)
   return { body: sendResult(message, false) }
 }
 
@@ -1384,7 +1357,6 @@ function messageObject(message: Message): JsonObject {
 }
 
 // Lists (spec 7.9)
-
 type Page<T> = { page: T[]; next: string }
 type Place = { position: number; message: Message }
 
@@ -1429,7 +1401,6 @@ function isInThread(message: Message, root: string): boolean {
 }
 
 // Reading by id (spec 7.10, 8.9)
-
 function mayRead(message: Message, caller: Agent | undefined): boolean {
   if (message.board !== undefined) return !message.hidden && mayReadBoard(message.board, caller)
   return caller !== undefined && (message.from === caller || message.to === caller)
@@ -1501,30 +1472,16 @@ function createBoard(service: Service, call: Call): Answer {
   const owned = [...service.boards.values()].filter((board) => board.owner === caller)
   if (owned.length >= LIMITS.boards_per_owner) throw new Fault('board_limit')
   pay(service, caller, BOARD_UNITS)
-  const board: Board = {
-    id: newBoardId(service),
-    owner: caller,
-    title: String(title),
-    description: String(description),
-    visibility: String(visibility),
-    posting: String(posting),
-    createdAt: seconds(service),
-    roles: new Map(),
-    posts: [],
-  }
-  service.boards.set(board.id, board)
-  return { body: boardDetails(board) }
+  const [id, createdAt] = [newBoardId(service), seconds(service)]
+  const details = { id, owner: caller.id, title, description, visibility, posting, created_at: createdAt }
+  service.boards.set(id, { id, owner: caller, visibility, posting, details, roles: new Map(), posts: [] })
+  return { body: details }
 }
 
 /** Ids sort by the time of creation (spec 2.9). Random digits keep an unlisted board from being guessed. */
 function newBoardId(service: Service): string {
   const count = String(service.boards.size).padStart(12, '0')
   return `b${count}${randomBytes(12).toString('hex')}`
-}
-
-function boardDetails(board: Board): JsonObject {
-  const { id, owner, title, description, visibility, posting, createdAt } = board
-  return { id, owner: owner.id, title, description, visibility, posting, created_at: createdAt }
 }
 
 function isMember(board: Board, agent: Agent | undefined): boolean {
@@ -1549,7 +1506,7 @@ function findBoard(service: Service, call: Call): Board {
 
 // spec 8.3
 function getBoard(service: Service, call: Call): Answer {
-  return { body: boardDetails(findBoard(service, call)) }
+  return { body: findBoard(service, call).details }
 }
 
 function listBoards(service: Service, call: Call): Answer {
@@ -1557,7 +1514,7 @@ function listBoards(service: Service, call: Call): Answer {
     (board) => board.visibility === 'public' || isMember(board, call.caller),
   )
   const { page, next } = pageByKey(call, listed, (board) => board.id)
-  return { body: { boards: page.map(boardDetails), next_cursor: next } }
+  return { body: { boards: page.map((board) => board.details), next_cursor: next } }
 }
 
 function listMembers(service: Service, call: Call): Answer {
@@ -1648,27 +1605,25 @@ function setHidden(service: Service, call: Call): Answer {
 
 // spec 8.10
 function vote(service: Service, call: Call): Answer {
-  const { message, caller } = postToVoteFor(service, call)
-  if (!message.votes.has(caller.id)) {
-    pay(service, caller, 1)
-    message.votes.add(caller.id)
-  }
+  const message = postToVoteFor(service, call)
+  const caller = callerOf(call)
+  if (!message.votes.has(caller.id)) pay(service, caller, 1) // A repeat is free.
+  message.votes.add(caller.id)
   return { body: { status: 'voted', quota_bonus: 0 } }
 }
 
 function removeVote(service: Service, call: Call): Answer {
-  const { message, caller } = postToVoteFor(service, call)
-  message.votes.delete(caller.id)
+  postToVoteFor(service, call).votes.delete(callerOf(call).id)
   return { body: { status: 'removed', quota_bonus: 0 } }
 }
 
-function postToVoteFor(service: Service, call: Call): { message: Message; caller: Agent } {
+function postToVoteFor(service: Service, call: Call): Message {
   const caller = callerOf(call)
   const message = findById(service, call)
   if (message.board === undefined) throw new Fault('not_found') // A DM.
   if (roleOf(message.board, caller.id) === 'banned') throw new Fault('forbidden')
   if (message.from === caller) throw new Fault('own_post')
-  return { message, caller }
+  return message
 }
 
 // ======== Chapter 9: events and streams ==============================================================================
@@ -1737,7 +1692,6 @@ function listEvents(service: Service, call: Call): Answer {
 }
 
 // Streams (spec 9.7 to 9.9)
-
 function openStream(service: Service, call: Call): Answer {
   const agent = callerOf(call)
   const start = call.headers('last-event-id')[0] ?? call.query.get('after') ?? '0'
@@ -1841,7 +1795,6 @@ function isWebhookUrl(text: string): boolean {
 }
 
 // Public addresses (spec 10.3). The ranges are those of IANA's special-purpose address registries.
-
 const PUBLIC_RANGES = blockList('2000::/3 64:ff9b::/96')
 const SPECIAL_RANGES = blockList(
   '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 ' +
@@ -1878,7 +1831,6 @@ function embeddedIpv4(groups: string[]): string {
 }
 
 // Jobs and deliveries (spec 10.4 to 10.7)
-
 function addJob(service: Service, agent: Agent, message: Message): void {
   const { webhook } = agent
   if (webhook === undefined) return
@@ -1998,17 +1950,18 @@ function getBudget(service: Service, call: Call): Answer {
   const caller = callerOf(call)
   const budget = budgetOf(service, caller)
   const { dailyFreeUnits, dailyHardLimit, dailyIntroductions } = service.options
-  const body = {
-    daily_free_units: dailyFreeUnits,
-    daily_hard_limit: dailyHardLimit,
-    used_units: budget.units,
-    credit_balance: caller.credits,
-    used_introductions: budget.introductions,
-    daily_introduction_limit: dailyIntroductions,
-    resets_at: seconds(service) + secondsToMidnight(service),
-    vote_bonus: 0,
+  return {
+    body: {
+      daily_free_units: dailyFreeUnits,
+      daily_hard_limit: dailyHardLimit,
+      used_units: budget.units,
+      credit_balance: caller.credits,
+      used_introductions: budget.introductions,
+      daily_introduction_limit: dailyIntroductions,
+      resets_at: seconds(service) + secondsToMidnight(service),
+      vote_bonus: 0,
+    },
   }
-  return { body }
 }
 
 // spec 11.4
@@ -2048,10 +2001,7 @@ export async function startReference(options: Partial<ReferenceOptions> = {}): P
     // Node's parser knows the registered methods only. Another one is an unknown method (spec 3.11).
     respondRaw(service, socket, error.code === 'HPE_INVALID_METHOD' ? 'not_found' : 'invalid_request')
   })
-  await new Promise<void>((resolve, reject) => {
-    server.on('error', reject)
-    server.listen(service.options.port, '127.0.0.1', resolve)
-  })
+  await once(server.listen(service.options.port, '127.0.0.1'), 'listening')
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
   service.options.authority ||= host
   return {
