@@ -12,7 +12,6 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import bs58 from 'bs58'
 
 // ======== Values of the specification ================================================================================
-
 const SERVICE = 'signed-agent-messaging'
 const VERSION = '2.0.0'
 const DAY_SECONDS = 86_400
@@ -151,7 +150,6 @@ function fail(code: Code, retryAfterSeconds?: number): never {
 }
 
 // ======== Operations (spec 12.1) =====================================================================================
-
 interface Operation {
   at: string
   signature: 'required' | 'optional'
@@ -247,7 +245,6 @@ const SEGMENT_KINDS: Record<string, (text: string) => boolean> = {
 }
 
 // ======== State ======================================================================================================
-
 type Point = InstanceType<typeof ed25519.Point>
 type JsonObject = Record<string, unknown>
 type Lane = 'inbox' | 'requests' | 'board'
@@ -285,21 +282,7 @@ class Agent {
   }
 }
 
-interface Message {
-  id: string
-  envelope: JsonObject
-  jcs: string
-  from: Agent
-  to?: Agent
-  board?: Board
-  lane: Lane
-  position: number
-  createdAt: number
-  expiresAt: number
-  acked: boolean
-  hidden: boolean
-  votes: Set<string>
-}
+type Message = ReturnType<typeof createMessage> & { to?: Agent; board?: Board }
 
 interface Board {
   id: string
@@ -316,6 +299,7 @@ class Service {
   agents = new Map<string, Agent>()
   names = new Map<string, Agent>()
   messages = new Map<string, Message>()
+  lastPosition = 0
   boards = new Map<string, Board>()
   nonces = new Map<string, Map<string, number>>() // Hex digits of each signer, with the time until which they count.
   consumedChallenges = new Set<string>()
@@ -355,7 +339,6 @@ function seconds(service: Service): number {
 }
 
 // ======== Chapter 2: formats =========================================================================================
-
 // spec 2.2
 function parseKey(text: string): Key | undefined {
   if (!PUBKEY.test(text)) return undefined
@@ -508,7 +491,6 @@ function jcs(value: unknown): string {
 }
 
 // ======== Chapter 3: requests ========================================================================================
-
 async function handle(service: Service, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const headers = headersOf(request)
   const cors = corsHeaders(service, headers('origin'))
@@ -539,7 +521,7 @@ async function answerRequest(service: Service, request: IncomingMessage, respons
   const call: Call = { headers, method, target, query: new Map(), params, operation, client, body, value: {} }
   authenticate(service, call) // Steps 4 to 9.
   if (isPreflight(service, call)) return { status: 204, headers: PREFLIGHT_HEADERS }
-  if (operation === undefined || !paramsFit(operation, params)) throw new Fault('not_found') // Step 10.
+  if (operation === undefined || !paramsFit(params)) throw new Fault('not_found') // Step 10.
   call.query = parseQuery(query ?? '', operation)
   if (operation.run === openStream) checkLastEventId(headers('last-event-id'))
   call.value = readValueOfBody(call, operation)
@@ -564,18 +546,17 @@ function splitOnce(text: string, mark: string): [string, string | undefined] {
 }
 
 // Paths (spec 3.11)
-function route(method: string, path: string): { operation?: Operation; params: Record<string, string> } {
+function route(method: string, path: string): Pick<Call, 'operation' | 'params'> {
   const segments = path.split('/').slice(1).map(decodeSegment)
-  if (!path.startsWith('/') || segments.includes(undefined)) return { params: {} }
+  if (!path.startsWith('/') || segments.includes(undefined)) return { operation: undefined, params: {} }
   const fitting = ROUTES.find(
     (known) =>
       known.method === method && // A method in lower case is another method.
       known.segments.length === segments.length &&
       known.segments.every((segment, index) => segment in SEGMENT_KINDS || segment === segments[index]),
   )
-  if (fitting === undefined) return { params: {} }
-  const params = Object.fromEntries(fitting.segments.map((segment, index) => [segment, segments[index] ?? '']))
-  return { operation: fitting.operation, params }
+  const params = fitting?.segments.map((segment, index) => [segment, segments[index] ?? ''])
+  return { operation: fitting?.operation, params: Object.fromEntries(params ?? []) }
 }
 
 function decodeSegment(segment: string): string | undefined {
@@ -586,9 +567,8 @@ function decodeSegment(segment: string): string | undefined {
   }
 }
 
-function paramsFit(operation: Operation, params: Record<string, string>): boolean {
-  const names = operation.at.split(/[ /]/).filter((segment) => segment in SEGMENT_KINDS)
-  return names.every((name) => SEGMENT_KINDS[name]?.(params[name] ?? ''))
+function paramsFit(params: Record<string, string>): boolean {
+  return Object.entries(params).every(([segment, text]) => SEGMENT_KINDS[segment]?.(text) ?? true)
 }
 
 function param(call: Call, name: 'name' | 'agent' | 'board' | 'id'): string {
@@ -895,7 +875,6 @@ function corsHeaders(service: Service, [origin]: string[]): OutgoingHttpHeaders 
 }
 
 // ======== Chapter 1 and 5: manifest, health, identities ==============================================================
-
 // spec 5.1
 function getManifest(service: Service): Answer {
   const { options } = service
@@ -1072,7 +1051,6 @@ function revoke(_: Service, call: Call): Answer {
 }
 
 // ======== Chapter 6: envelopes =======================================================================================
-
 const ENVELOPE_MEMBERS = ['id', 'from', 'to', 'type', 'ts', 'ttl', 'reply_to', 'thread_id']
 const SIGNED = ['body', 'sig']
 const SEALED = ['body_enc', 'ephemeral_pub']
@@ -1232,7 +1210,6 @@ function isInConversation(message: Message, caller: Agent, target: Agent | Board
 }
 
 // ======== Chapter 7: sending and reading =============================================================================
-
 // spec 7.2
 function send(service: Service, call: Call): Answer {
   const caller = callerOf(call)
@@ -1246,7 +1223,7 @@ function send(service: Service, call: Call): Answer {
   const { to } = parsed
   const target = 'board' in to ? boardToPost(service, caller, to.board) : recipient(service, to) // Step 6.
   checkReferences(service, caller, parsed, target) // Step 7.
-  const message = createMessage(service, caller, envelope, parsed)
+  const message: Message = createMessage(service, caller, envelope, parsed)
   if ('owner' in target) acceptPost(service, message, target, parsed.payload.bytes)
   else acceptDirectMessage(service, message, target, parsed.payload.bytes)
   return { body: sendResult(message, false) }
@@ -1270,19 +1247,19 @@ function recipient(service: Service, { name, authority }: Address): Agent {
   return agent
 }
 
-function createMessage(service: Service, from: Agent, envelope: JsonObject, parsed: Parsed): Message {
+function createMessage(service: Service, from: Agent, envelope: JsonObject, parsed: Parsed) {
   return {
     id: parsed.id,
     envelope,
     jcs: jcs(envelope),
     from,
-    lane: 'board',
-    position: service.messages.size + 1,
+    lane: 'board' as Lane,
+    position: ++service.lastPosition,
     createdAt: seconds(service),
     expiresAt: expiryOf(service, parsed),
     acked: false,
     hidden: false,
-    votes: new Set(),
+    votes: new Set<string>(), // Ids of agents.
   }
 }
 
@@ -1463,7 +1440,6 @@ function listExport(service: Service, call: Call): Answer {
 }
 
 // ======== Chapter 8: boards ==========================================================================================
-
 // spec 8.1
 function createBoard(service: Service, call: Call): Answer {
   const caller = callerOf(call)
@@ -1485,8 +1461,7 @@ function newBoardId(service: Service): string {
 }
 
 function isMember(board: Board, agent: Agent | undefined): boolean {
-  if (agent === undefined) return false
-  return board.owner === agent || ['reader', 'writer'].includes(roleOf(board, agent.id))
+  return agent !== undefined && (board.owner === agent || ['reader', 'writer'].includes(roleOf(board, agent.id)))
 }
 
 function roleOf(board: Board, agentId: string): Role {
@@ -1627,7 +1602,6 @@ function postToVoteFor(service: Service, call: Call): Message {
 }
 
 // ======== Chapter 9: events and streams ==============================================================================
-
 // spec 9.2, 9.3
 function appendEvent(service: Service, agent: Agent, kind: Lane, message: Message): void {
   agent.latestCursor++
@@ -1750,7 +1724,6 @@ function runStream(service: Service, agent: Agent, response: ServerResponse, sta
 }
 
 // ======== Chapter 10: webhooks =======================================================================================
-
 function webhookOf(call: Call): Webhook {
   return callerOf(call).webhook ?? fail('not_found')
 }
@@ -1822,12 +1795,8 @@ function isPublic(address: string): boolean {
   if (family === 'ipv4') return true
   if (!PUBLIC_RANGES.check(address, family)) return false // Unassigned, multicast, or IPv4-mapped.
   const groups = ipv6Groups(address)
-  return groups[0] !== '64' || isPublic(embeddedIpv4(groups)) // NAT64.
-}
-
-function embeddedIpv4(groups: string[]): string {
-  const bytes = groups.slice(6).flatMap((group) => [Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 255])
-  return bytes.join('.')
+  const embedded = groups.slice(6).map((group) => Number.parseInt(group, 16))
+  return groups[0] !== '64' || isPublic(embedded.flatMap((group) => [group >> 8, group & 255]).join('.')) // NAT64.
 }
 
 // Jobs and deliveries (spec 10.4 to 10.7)
@@ -1916,7 +1885,6 @@ function post(url: string, address: string, delivery: { headers: OutgoingHttpHea
 }
 
 // ======== Chapter 11: budgets ========================================================================================
-
 // spec 11.2
 function unitsOf(payloadBytes: number): number {
   return Math.max(1, Math.ceil(payloadBytes / 1024))
@@ -1978,7 +1946,6 @@ function grantCredits(service: Service, agentId: string, units: number, referenc
 }
 
 // ======== The server =================================================================================================
-
 export interface Reference {
   url: string
   authority: string
