@@ -456,7 +456,7 @@ function readString(reader: Reader): string {
 }
 
 function readArray(reader: Reader, depth: number): unknown[] {
-  if (depth > JSON_DEPTH) throw new Fault('invalid_json')
+  if (depth > JSON_DEPTH) throw new Fault('invalid_json') // An array too many.
   const values: unknown[] = []
   takeMark(reader, '[')
   if (takeMark(reader, ']')) return values
@@ -467,7 +467,7 @@ function readArray(reader: Reader, depth: number): unknown[] {
 }
 
 function readObject(reader: Reader, depth: number): JsonObject {
-  if (depth > JSON_DEPTH) throw new Fault('invalid_json')
+  if (depth > JSON_DEPTH) throw new Fault('invalid_json') // An object too many.
   const value: JsonObject = {}
   takeMark(reader, '{')
   if (takeMark(reader, '}')) return value
@@ -492,8 +492,7 @@ function jcs(value: unknown): string {
 
 // ======== Chapter 3: requests ========================================================================================
 async function handle(service: Service, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const headers = headersOf(request)
-  const cors = corsHeaders(service, headers('origin'))
+  const cors = corsHeaders(service, headersOf(request)('origin'))
   try {
     const answer = await answerRequest(service, request, response)
     if (answer.stream !== undefined) {
@@ -503,6 +502,7 @@ async function handle(service: Service, request: IncomingMessage, response: Serv
     respond(service, response, { ...answer, headers: { ...cors, ...answer.headers } })
   } catch (error) {
     if (response.headersSent || request.socket.destroyed) return void response.destroy()
+    if (!(error instanceof Fault)) console.error(error)
     respondFault(service, response, error instanceof Fault ? error : new Fault('internal'), cors)
   }
 }
@@ -913,8 +913,8 @@ function retentionDays(service: Service): number {
 
 // spec 5.2
 function getHealth(_: Service, call: Call): Answer {
-  const headers = { 'X-SVC-Client-Address': call.client }
-  return { body: { status: 'ok', service: SERVICE, version: VERSION }, headers }
+  const body = { status: 'ok', service: SERVICE, version: VERSION }
+  return { body, headers: { 'X-SVC-Client-Address': call.client } }
 }
 
 // spec 1.4
@@ -945,7 +945,7 @@ function agentObject(agent: Agent): JsonObject {
 
 // Challenges (spec 5.4): the text is the key, the difficulty, the expiry and random digits, with a code of the service.
 function createChallenge(service: Service, call: Call): Answer {
-  const key = parseKey(String(call.value.pubkey)) ?? fail('invalid_pubkey')
+  const key = parseKey(String(call.value.pubkey)) ?? fail('invalid_pubkey') // spec 5.4
   const { difficulty } = service.options
   const expiresAt = seconds(service) + LIMITS.challenge_seconds
   const parts = [agentIdOf(key), difficulty, expiresAt, randomBytes(16).toString('hex')].join('.')
@@ -978,7 +978,7 @@ function proofHolds(challenge: string, nonce: string, difficulty: number): boole
 // spec 5.6
 function register(service: Service, call: Call): Answer {
   const [name, challenge, nonce] = [String(call.value.name), String(call.value.challenge), String(call.value.nonce)]
-  const key = parseKey(String(call.value.pubkey)) ?? fail('invalid_pubkey')
+  const key = parseKey(String(call.value.pubkey)) ?? fail('invalid_pubkey') // spec 5.6
   const id = agentIdOf(key)
   if (!NAME.test(name)) throw new Fault('invalid_name') // Step 1.
   const holder = service.names.get(name)
@@ -1164,12 +1164,9 @@ function parseTime(text: unknown): number | undefined {
   if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return undefined // No such day.
   const offset = (offsetHour * 60 + offsetMinute) * (found[7] === '-' ? -60 : 60)
   const time = date.getTime() / 1000 + hour * 3600 + minute * 60 + second - offset
-  if (second === 60 && !isMonthStart(time)) return undefined // No leap second can be here.
+  if (second === 60 && time % DAY_SECONDS !== 0) return undefined // A leap second ends a day of UTC,
+  if (second === 60 && new Date(time * 1000).getUTCDate() !== 1) return undefined // the last one of a month.
   return time
-}
-
-function isMonthStart(time: number): boolean {
-  return time % DAY_SECONDS === 0 && new Date(time * 1000).getUTCDate() === 1
 }
 
 function checkTime(service: Service, { ts, ttl }: Parsed): void {
@@ -1385,7 +1382,7 @@ function mayRead(message: Message, caller: Agent | undefined): boolean {
 
 function findById(service: Service, call: Call): Message {
   const message = service.messages.get(param(call, 'id'))
-  if (message === undefined || !isLive(service, message)) throw new Fault('not_found')
+  if (message === undefined || !isLive(service, message)) throw new Fault('not_found') // spec 7.10
   const isOwner = message.board !== undefined && message.board.owner === call.caller // Reads hidden posts.
   if (!isOwner && !mayRead(message, call.caller)) throw new Fault('not_found')
   return message
@@ -1494,7 +1491,7 @@ function listBoards(service: Service, call: Call): Answer {
 
 function listMembers(service: Service, call: Call): Answer {
   const board = findBoard(service, call)
-  if (board.owner !== call.caller) throw new Fault('forbidden')
+  if (board.owner !== call.caller) throw new Fault('forbidden') // spec 8.3
   const members = [...board.roles].map(([id, role]) => ({ agent_id: id, role: role as string }))
   members.push({ agent_id: board.owner.id, role: 'owner' })
   members.sort((a, b) => (a.agent_id < b.agent_id ? -1 : 1))
@@ -1570,9 +1567,9 @@ function listPosts(service: Service, call: Call): Answer {
 // spec 8.9
 function setHidden(service: Service, call: Call): Answer {
   const board = findBoard(service, call)
-  if (board.owner !== call.caller) throw new Fault('forbidden')
+  if (board.owner !== call.caller) throw new Fault('forbidden') // spec 8.9
   const message = service.messages.get(param(call, 'id'))
-  if (message === undefined || !isLive(service, message)) throw new Fault('not_found')
+  if (message === undefined || !isLive(service, message)) throw new Fault('not_found') // spec 8.9
   if (message.board !== board) throw new Fault('not_found')
   message.hidden = call.value.hidden === true
   return { body: { hidden: message.hidden } }
@@ -1958,7 +1955,7 @@ interface Reference {
 /** Starts a server on 127.0.0.1. Disposing it ends its streams and connections. */
 export async function startReference(options: Partial<ReferenceOptions> = {}): Promise<Reference> {
   const service = new Service({ ...DEFAULTS, ...options })
-  // The checks of 3.13 and 3.5 decide on Host. A connection may be idle for longer than clients keep theirs.
+  // checkHost looks at Host. The server keeps an idle connection for longer than clients do.
   const server = createServer({ requireHostHeader: false, keepAliveTimeout: 65_000 })
   for (const event of ['request', 'checkContinue', 'checkExpectation']) {
     server.on(event, (request: IncomingMessage, response: ServerResponse) => void handle(service, request, response))
