@@ -3,6 +3,7 @@
 // Left out: suspension, restore, erasure and takedown (spec 12.4), which are the operator's.
 import { createHash, createHmac, randomBytes, randomUUID } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { type AddressInfo, BlockList, isIP, isIPv6 } from 'node:net'
@@ -10,42 +11,17 @@ import type { Duplex } from 'node:stream'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import bs58 from 'bs58'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Values of the specification
-
+// ======== Values of the specification ================================================================================
 const SERVICE = 'signed-agent-messaging'
 const VERSION = '2.0.0'
 const DAY_SECONDS = 86_400
-const DEFAULT_RESERVED_NAMES = ['admin', 'support', 'postmaster', 'security'] // spec 5.6
 
 /** Values that an operator chooses (spec 3.15, 3.16, 3.18, 5.4, 5.6, 9.7, 10.7, 11.7). */
-export interface ReferenceOptions {
-  port: number
-  authority: string
-  difficulty: number
-  reservedNames: string[]
-  retentionSeconds: number
-  dailyFreeUnits: number
-  dailyHardLimit: number
-  dailyIntroductions: number
-  streamSeconds: number
-  streamSilenceSeconds: number
-  streamsPerProcess: number
-  requestsPerSecond: number
-  requestsBurst: number
-  registrationsPerSecond: number
-  registrationsBurst: number
-  trustedProxies: string[]
-  allowedOrigins: string[]
-  webhookRetrySeconds: number[]
-  /** The server's clock in milliseconds since the Unix epoch. */
-  clock: () => number
-}
-
-const DEFAULTS: Omit<ReferenceOptions, 'authority'> = {
-  port: 0,
+const DEFAULTS = {
+  port: 0, // A free one.
+  authority: '', // The address that the server listens on.
   difficulty: 4, // The specification says 18. Tests register many agents.
-  reservedNames: DEFAULT_RESERVED_NAMES,
+  reservedNames: ['admin', 'support', 'postmaster', 'security'],
   retentionSeconds: 30 * DAY_SECONDS,
   dailyFreeUnits: 100,
   dailyHardLimit: 1000,
@@ -57,11 +33,12 @@ const DEFAULTS: Omit<ReferenceOptions, 'authority'> = {
   requestsBurst: 200,
   registrationsPerSecond: 1,
   registrationsBurst: 30,
-  trustedProxies: [],
-  allowedOrigins: [],
+  trustedProxies: [] as string[],
+  allowedOrigins: [] as string[],
   webhookRetrySeconds: [30, 120, 600, 3600],
-  clock: () => Date.now(),
+  clock: () => Date.now(), // Milliseconds since the Unix epoch.
 }
+type ReferenceOptions = typeof DEFAULTS
 
 // Limits that nobody configures, under their names in the manifest (spec 11.7).
 const LIMITS = {
@@ -158,7 +135,6 @@ const CODES = {
 
 type Code = keyof typeof CODES
 
-/** An answer with a status of 400 or above. */
 class Fault extends Error {
   readonly code: Code
   readonly retryAfterSeconds: number
@@ -169,45 +145,52 @@ class Fault extends Error {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Operations (spec 12.1)
+function fail(code: Code, retryAfterSeconds?: number): never {
+  throw new Fault(code, retryAfterSeconds)
+}
 
+// ======== Operations (spec 12.1) =====================================================================================
 interface Operation {
   at: string
   signature: 'required' | 'optional'
   success: number
   run: (service: Service, call: Call) => Answer
-  /** The parameters of the query (spec 3.12). */
-  query?: readonly string[]
-  /** The members of the body. Without them the operation takes no body. */
-  body?: Members | 'envelope'
-  /** The key in the body signs the request (spec 3.8). */
-  keyInBody?: true
+  query?: readonly string[] // spec 3.12
+  body?: Members | 'envelope' // Without it the operation takes no body.
+  keyInBody?: true // The key in the body signs the request (spec 3.8).
 }
-interface Member {
-  required: boolean
-  fits: (value: unknown) => boolean
-}
+type Member = { required: boolean; fits: (value: unknown) => boolean }
 type Members = Record<string, Member>
+
+// What the value of a member may be.
+const isText = (value: unknown): value is string => typeof value === 'string'
+const isBoolean = (value: unknown): value is boolean => typeof value === 'boolean'
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+const codePoints = (text: string): number => [...text].length // spec 2.11
+const oneOf =
+  (...texts: string[]) =>
+  (value: unknown): boolean =>
+    isText(value) && texts.includes(value)
+const textOf =
+  (min: number, max: number) =>
+  (value: unknown): boolean =>
+    isText(value) && codePoints(value) >= min && codePoints(value) <= max
+const must = (fits: Member['fits']): Member => ({ required: true, fits })
+const may = (fits: Member['fits']): Member => ({ required: false, fits })
 
 const PAGE = ['limit', 'after']
 const INBOX = [...PAGE, 'lane', 'unacked', 'thread_id']
 const THREAD = [...PAGE, 'thread_id']
 const REGISTRATION = { name: must(isText), pubkey: must(isText), challenge: must(isText), nonce: must(isText) }
-const SETTINGS = {
-  inbox_policy: may(oneOf('requests', 'open', 'contacts', 'closed')), // spec 7.5
-  discoverable: may(isBoolean),
-}
+const SETTINGS = { inbox_policy: may(oneOf('requests', 'open', 'contacts', 'closed')), discoverable: may(isBoolean) }
 const BOARD = {
   title: must(textOf(1, LIMITS.board_title_characters)), // spec 8.1
   description: may(textOf(0, LIMITS.board_description_characters)),
   visibility: must(oneOf('public', 'unlisted', 'private')),
   posting: may(oneOf('members', 'anyone')),
 }
-const WEBHOOK = {
-  url: must(isText),
-  secret: must(textOf(LIMITS.webhook_secret_length_min, LIMITS.webhook_secret_length_max)), // spec 10.1
-}
+const SECRET = textOf(LIMITS.webhook_secret_length_min, LIMITS.webhook_secret_length_max) // spec 10.1
 const CONTACT = { state: must(oneOf('none', 'accepted', 'blocked')) } // spec 7.7
 const ROLE = { role: must(oneOf('reader', 'writer', 'banned', 'none')) } // spec 8.5
 
@@ -243,7 +226,7 @@ const OPERATIONS: readonly Operation[] = [
   { at: 'PUT /v2/boards/{board}/messages/{id}/visibility', signature: 'required', success: 200, run: setHidden, body: { hidden: must(isBoolean) } },
   { at: 'GET /v2/events', signature: 'required', success: 200, run: listEvents, query: PAGE },
   { at: 'GET /v2/stream', signature: 'required', success: 200, run: openStream, query: ['after'] },
-  { at: 'PUT /v2/webhook', signature: 'required', success: 200, run: setWebhook, body: WEBHOOK },
+  { at: 'PUT /v2/webhook', signature: 'required', success: 200, run: setWebhook, body: { url: must(isText), secret: must(SECRET) } },
   { at: 'GET /v2/webhook', signature: 'required', success: 200, run: getWebhook },
   { at: 'DELETE /v2/webhook', signature: 'required', success: 200, run: deleteWebhook },
 ]
@@ -261,132 +244,88 @@ const SEGMENT_KINDS: Record<string, (text: string) => boolean> = {
   '{id}': (text) => ENVELOPE_ID.test(text),
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// State
-
+// ======== State ======================================================================================================
 type Point = InstanceType<typeof ed25519.Point>
 type JsonObject = Record<string, unknown>
 type Lane = 'inbox' | 'requests' | 'board'
 type Role = 'reader' | 'writer' | 'banned' | 'none'
 
-interface Key {
-  text: string
-  bytes: Uint8Array
-  point: Point
+type Key = { text: string; bytes: Uint8Array; point: Point }
+type AgentEvent = { cursor: number; kind: Lane; message: Message; at: number }
+type Stream = { position: number; pump: () => void; end: () => void }
+type Webhook = { url: string; secret: string; pending: Set<Job>; failed: number }
+type Job = { id: string; message: Message; attempts: number; timer?: NodeJS.Timeout }
+type Bucket = { tokens: number; at: number }
+
+class Agent {
+  revoked = false
+  inboxPolicy = 'requests' // spec 5.8
+  discoverable = false // spec 5.8
+  contacts = new Map<string, 'accepted' | 'blocked'>()
+  requests = new Map<string, Message>() // The pending request of each sender, by its id (spec 7.6).
+  introduced = new Set<string>() // Ids of the agents that this one has sent a DM to (spec 11.5).
+  events: AgentEvent[] = []
+  latestCursor = 0
+  streams = new Set<Stream>()
+  budget = { day: 0, units: 0, introductions: 0 }
+  credits = 0
+  webhook: Webhook | undefined
+  readonly id: string
+  readonly name: string
+  readonly key: Key
+  readonly createdAt: number
+  constructor(name: string, key: Key, createdAt: number) {
+    this.id = agentIdOf(key)
+    this.name = name
+    this.key = key
+    this.createdAt = createdAt
+  }
 }
 
-interface Agent {
-  id: string
-  name: string
-  key: Key
-  createdAt: number
-  revoked: boolean
-  inboxPolicy: string
-  discoverable: boolean
-  contacts: Map<string, 'accepted' | 'blocked'>
-  /** The pending request of each sender, by its id (spec 7.6). */
-  requests: Map<string, Message>
-  /** Agents that this one has sent a DM to (spec 11.5). */
-  introduced: Set<string>
-  events: AgentEvent[]
-  latestCursor: number
-  streams: Set<Stream>
-  budget: { day: number; units: number; introductions: number }
-  credits: number
-  webhook?: Webhook | undefined
-}
-
-interface Message {
-  id: string
-  envelope: JsonObject
-  jcs: string
-  from: Agent
-  to?: Agent | undefined
-  board?: Board | undefined
-  lane: Lane
-  position: number
-  createdAt: number
-  expiresAt: number
-  acked: boolean
-  hidden: boolean
-  votes: Set<string>
-}
+type Message = ReturnType<typeof createMessage> & { to?: Agent; board?: Board }
 
 interface Board {
   id: string
   owner: Agent
-  title: string
-  description: string
-  visibility: string
-  posting: string
-  createdAt: number
+  visibility: unknown
+  posting: unknown
+  details: JsonObject
   roles: Map<string, Role>
   posts: Message[]
 }
 
-interface AgentEvent {
-  cursor: number
-  kind: Lane
-  message: Message
-  at: number
-}
-
-interface Stream {
-  position: number
-  pump: () => void
-  end: () => void
-}
-
-interface Webhook {
-  url: string
-  secret: string
-  pending: Set<Job>
-  failed: number
-}
-
-interface Job {
-  id: string
-  message: Message
-  attempts: number
-  timer?: NodeJS.Timeout
-}
-
-interface Bucket {
-  tokens: number
-  at: number
-}
-
-interface Service {
-  options: ReferenceOptions
-  secret: Buffer
-  agents: Map<string, Agent>
-  names: Map<string, Agent>
-  messages: Map<string, Message>
-  boards: Map<string, Board>
-  /** Hex digits of each signer's nonces, with the time until which they count. */
-  nonces: Map<string, Map<string, number>>
-  consumedChallenges: Set<string>
-  grants: Map<string, string>
-  buckets: Map<string, Bucket>
-  streams: Set<Stream>
+class Service {
+  secret = randomBytes(32)
+  agents = new Map<string, Agent>()
+  names = new Map<string, Agent>()
+  messages = new Map<string, Message>()
+  lastPosition = 0
+  boards = new Map<string, Board>()
+  nonces = new Map<string, Map<string, number>>() // Hex digits of each signer, with the time until which they count.
+  consumedChallenges = new Set<string>()
+  grants = new Map<string, string>()
+  buckets = new Map<string, Bucket>()
+  streams = new Set<Stream>()
+  readonly options: ReferenceOptions
+  constructor(options: ReferenceOptions) {
+    this.options = options
+  }
 }
 
 interface Call {
   headers: Headers
   method: string
-  /** Line 4 of the signed string, with one character for each byte. */
-  target: string
+  target: string // Line 4 of the signed string, with one character for each byte.
   query: Map<string, string>
   params: Record<string, string>
-  operation?: Operation | undefined
+  operation: Operation | undefined
   client: string
   body: Buffer
   value: JsonObject
-  key?: Key | undefined
   caller?: Agent | undefined
 }
 
-interface Answer {
+type Answer = {
   body?: unknown
   status?: number
   headers?: OutgoingHttpHeaders
@@ -399,24 +338,17 @@ function seconds(service: Service): number {
   return Math.floor(service.options.clock() / 1000)
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Chapter 2: formats
-
+// ======== Chapter 2: formats =========================================================================================
 // spec 2.2
 function parseKey(text: string): Key | undefined {
   if (!PUBKEY.test(text)) return undefined
   const hex = text.slice('ed25519:'.length).toLowerCase()
   const bytes = Buffer.from(hex, 'hex')
-  const point = parsePoint(bytes)
-  if (point === undefined) return undefined
-  if (point.is0()) return undefined // The identity.
-  if (!point.isTorsionFree()) return undefined // Small or mixed order.
-  return { text: `ed25519:${hex}`, bytes, point }
-}
-
-function parsePoint(bytes: Uint8Array): Point | undefined {
   try {
-    return ed25519.Point.fromBytes(bytes) // Refuses a y that is not below p.
+    const point = ed25519.Point.fromBytes(bytes) // Refuses a y that is not below p.
+    if (point.is0()) return undefined // The identity.
+    if (!point.isTorsionFree()) return undefined // Small or mixed order.
+    return { text: `ed25519:${hex}`, bytes, point }
   } catch {
     return undefined
   }
@@ -442,41 +374,6 @@ function sha256(data: string | Uint8Array): Buffer {
   return createHash('sha256').update(data).digest()
 }
 
-// spec 2.11
-function codePoints(text: string): number {
-  let count = 0
-  for (const _ of text) count++
-  return count
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string'
-}
-
-function isBoolean(value: unknown): value is boolean {
-  return typeof value === 'boolean'
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function oneOf(...texts: string[]): (value: unknown) => boolean {
-  return (value) => isText(value) && texts.includes(value)
-}
-
-function textOf(min: number, max: number): (value: unknown) => boolean {
-  return (value) => isText(value) && codePoints(value) >= min && codePoints(value) <= max
-}
-
-function must(fits: (value: unknown) => boolean): Member {
-  return { required: true, fits }
-}
-
-function may(fits: (value: unknown) => boolean): Member {
-  return { required: false, fits }
-}
-
 // spec 2.7
 function checkMembers(value: unknown, members: Members): JsonObject {
   if (!isObject(value)) throw new Fault('invalid_request')
@@ -492,29 +389,31 @@ function checkMembers(value: unknown, members: Members): JsonObject {
 }
 
 // I-JSON (spec 2.5)
-
 const WHITE_SPACE = /[ \t\n\r]*/y
 const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/sy // JSON.parse then refuses wrong escapes and control characters.
 const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
 const LITERAL = /true|false|null/y
 
-interface Reader {
-  text: string
-  at: number
-}
+type Reader = { text: string; at: number }
 
 function parseJson(bytes: Uint8Array): unknown {
   const reader = { text: decodeUtf8(bytes, 'invalid_json'), at: 0 } // A byte order mark stays, and is no JSON.
+  take(reader, WHITE_SPACE)
   const value = readValue(reader, 0)
+  take(reader, WHITE_SPACE)
   if (reader.at !== reader.text.length) throw new Fault('invalid_json')
   return value
 }
 
 function decodeUtf8(bytes: Uint8Array, code: Code): string {
+  return orFail(code, () => new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
+}
+
+function orFail<T>(code: Code, work: () => T): T {
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    return work()
   } catch {
-    throw new Fault(code)
+    return fail(code)
   }
 }
 
@@ -535,13 +434,6 @@ function takeMark(reader: Reader, mark: string): boolean {
 }
 
 function readValue(reader: Reader, depth: number): unknown {
-  take(reader, WHITE_SPACE)
-  const value = readBareValue(reader, depth)
-  take(reader, WHITE_SPACE)
-  return value
-}
-
-function readBareValue(reader: Reader, depth: number): unknown {
   const first = reader.text[reader.at]
   if (first === '{') return readObject(reader, depth + 1)
   if (first === '[') return readArray(reader, depth + 1)
@@ -551,31 +443,20 @@ function readBareValue(reader: Reader, depth: number): unknown {
 }
 
 function readNumber(reader: Reader): number {
-  const text = take(reader, NUMBER)
-  if (text === undefined) throw new Fault('invalid_json')
-  const value = Number(text)
+  const value = Number(take(reader, NUMBER) ?? fail('invalid_json'))
   if (!Number.isFinite(value)) throw new Fault('invalid_json') // Beyond the range of a double.
   return value
 }
 
 function readString(reader: Reader): string {
-  const text = take(reader, STRING)
-  if (text === undefined) throw new Fault('invalid_json')
-  const value = parseText(text)
+  const text = take(reader, STRING) ?? fail('invalid_json')
+  const value: string = orFail('invalid_json', () => JSON.parse(text))
   if (!value.isWellFormed()) throw new Fault('invalid_json') // A lone surrogate.
   return value
 }
 
-function parseText(text: string): string {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new Fault('invalid_json')
-  }
-}
-
 function readArray(reader: Reader, depth: number): unknown[] {
-  checkDepth(depth)
+  if (depth > JSON_DEPTH) throw new Fault('invalid_json') // An array too many.
   const values: unknown[] = []
   takeMark(reader, '[')
   if (takeMark(reader, ']')) return values
@@ -586,7 +467,7 @@ function readArray(reader: Reader, depth: number): unknown[] {
 }
 
 function readObject(reader: Reader, depth: number): JsonObject {
-  checkDepth(depth)
+  if (depth > JSON_DEPTH) throw new Fault('invalid_json') // An object too many.
   const value: JsonObject = {}
   takeMark(reader, '{')
   if (takeMark(reader, '}')) return value
@@ -601,10 +482,6 @@ function readObject(reader: Reader, depth: number): JsonObject {
   return value
 }
 
-function checkDepth(depth: number): void {
-  if (depth > JSON_DEPTH) throw new Fault('invalid_json')
-}
-
 /** Canonical JSON (spec 2.6, RFC 8785). */
 function jcs(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(jcs).join(',')}]`
@@ -613,12 +490,9 @@ function jcs(value: unknown): string {
   return `{${names.map((name) => `${JSON.stringify(name)}:${jcs(value[name])}`).join(',')}}`
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Chapter 3: requests
-
+// ======== Chapter 3: requests ========================================================================================
 async function handle(service: Service, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const headers = headersOf(request)
-  const cors = corsHeaders(service, headers('origin'))
+  const cors = corsHeaders(service, headersOf(request)('origin'))
   try {
     const answer = await answerRequest(service, request, response)
     if (answer.stream !== undefined) {
@@ -627,8 +501,9 @@ async function handle(service: Service, request: IncomingMessage, response: Serv
     }
     respond(service, response, { ...answer, headers: { ...cors, ...answer.headers } })
   } catch (error) {
-    if (error instanceof Fault) return respondFault(service, { request, response }, error, cors)
-    if (!request.destroyed) respondFault(service, { request, response }, new Fault('internal'), cors)
+    if (response.headersSent || request.socket.destroyed) return void response.destroy()
+    if (!(error instanceof Fault)) console.error(error)
+    respondFault(service, response, error instanceof Fault ? error : new Fault('internal'), cors)
   }
 }
 
@@ -646,7 +521,7 @@ async function answerRequest(service: Service, request: IncomingMessage, respons
   const call: Call = { headers, method, target, query: new Map(), params, operation, client, body, value: {} }
   authenticate(service, call) // Steps 4 to 9.
   if (isPreflight(service, call)) return { status: 204, headers: PREFLIGHT_HEADERS }
-  if (operation === undefined || !paramsFit(operation, params)) throw new Fault('not_found') // Step 10.
+  if (operation === undefined || !paramsFit(params)) throw new Fault('not_found') // Step 10.
   call.query = parseQuery(query ?? '', operation)
   if (operation.run === openStream) checkLastEventId(headers('last-event-id'))
   call.value = readValueOfBody(call, operation)
@@ -671,19 +546,17 @@ function splitOnce(text: string, mark: string): [string, string | undefined] {
 }
 
 // Paths (spec 3.11)
-
-function route(method: string, path: string): { operation?: Operation; params: Record<string, string> } {
+function route(method: string, path: string): Pick<Call, 'operation' | 'params'> {
   const segments = path.split('/').slice(1).map(decodeSegment)
-  if (!path.startsWith('/') || segments.includes(undefined)) return { params: {} }
+  if (!path.startsWith('/') || segments.includes(undefined)) return { operation: undefined, params: {} }
   const fitting = ROUTES.find(
     (known) =>
       known.method === method && // A method in lower case is another method.
       known.segments.length === segments.length &&
       known.segments.every((segment, index) => segment in SEGMENT_KINDS || segment === segments[index]),
   )
-  if (fitting === undefined) return { params: {} }
-  const params = Object.fromEntries(fitting.segments.map((segment, index) => [segment, segments[index] ?? '']))
-  return { operation: fitting.operation, params }
+  const params = fitting?.segments.map((segment, index) => [segment, segments[index] ?? ''])
+  return { operation: fitting?.operation, params: Object.fromEntries(params ?? []) }
 }
 
 function decodeSegment(segment: string): string | undefined {
@@ -694,9 +567,8 @@ function decodeSegment(segment: string): string | undefined {
   }
 }
 
-function paramsFit(operation: Operation, params: Record<string, string>): boolean {
-  const names = operation.at.split(/[ /]/).filter((segment) => segment in SEGMENT_KINDS)
-  return names.every((name) => SEGMENT_KINDS[name]?.(params[name] ?? ''))
+function paramsFit(params: Record<string, string>): boolean {
+  return Object.entries(params).every(([segment, text]) => SEGMENT_KINDS[segment]?.(text) ?? true)
 }
 
 function param(call: Call, name: 'name' | 'agent' | 'board' | 'id'): string {
@@ -711,7 +583,6 @@ function decodePercent(text: string): string {
 }
 
 // Query (spec 3.12)
-
 const QUERY_VALUES: Record<string, (text: string) => boolean> = {
   limit: (text) => PAGE_LIMIT.test(text),
   lane: oneOf('inbox', 'requests'),
@@ -736,7 +607,6 @@ function parseQuery(query: string, operation: Operation): Map<string, string> {
 }
 
 // Body (spec 3.9, 3.10)
-
 function readBody(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
   const declared = Number(request.headers['content-length'] ?? 0)
   if (declared > LIMITS.request_bytes) return Promise.reject(new Fault('body_too_large'))
@@ -797,13 +667,7 @@ function checkHost(request: IncomingMessage, headers: Headers): void {
 }
 
 // Authentication (spec 3.1 to 3.8)
-
-interface Credentials {
-  agentId: string
-  signature: Buffer
-  timestamp: string
-  nonce: string
-}
+type Credentials = { agentId: string; signature: Buffer; timestamp: string; nonce: string }
 
 function authenticate(service: Service, call: Call): void {
   const credentials = readCredentials(call)
@@ -813,10 +677,9 @@ function authenticate(service: Service, call: Call): void {
   }
   checkTimestamp(service, credentials)
   const agent = service.agents.get(credentials.agentId)
-  const key = call.operation?.keyInBody ? keyInBody(call, credentials) : agent?.key
-  if (key === undefined) throw new Fault('signer_unknown')
-  if (!verify(key, signedString(service, call, credentials), credentials.signature))
-    throw new Fault('signature_invalid')
+  const key = call.operation?.keyInBody ? keyInBody(call, credentials) : (agent?.key ?? fail('signer_unknown'))
+  const signed = signedString(service, call, credentials)
+  if (!verify(key, signed, credentials.signature)) throw new Fault('signature_invalid')
   const isNew = consumeNonce(service, credentials) // A valid signature consumes the nonce, whatever follows.
   if (agent?.revoked && call.operation?.run !== register) throw new Fault('signer_revoked')
   if (!isNew) throw new Fault('nonce_replayed')
@@ -853,23 +716,16 @@ function checkTimestamp(service: Service, credentials: Credentials): void {
 function keyInBody(call: Call, credentials: Credentials): Key {
   const value = parseBody(call)
   if (!isObject(value) || !isText(value.pubkey)) throw new Fault('invalid_request')
-  const key = parseKey(value.pubkey)
-  if (key === undefined) throw new Fault('invalid_pubkey')
+  const key = parseKey(value.pubkey) ?? fail('invalid_pubkey')
   if (agentIdOf(key) !== credentials.agentId) throw new Fault('signature_invalid')
   return key
 }
 
 // spec 3.3
 function signedString(service: Service, call: Call, credentials: Credentials): Buffer {
-  const lines = [
-    'SVC1',
-    service.options.authority,
-    call.method,
-    call.target,
-    credentials.timestamp,
-    credentials.nonce,
-    sha256(call.body).toString('hex'),
-  ]
+  const { timestamp, nonce } = credentials
+  const hash = sha256(call.body).toString('hex')
+  const lines = ['SVC1', service.options.authority, call.method, call.target, timestamp, nonce, hash]
   return Buffer.from(lines.join('\n'), 'latin1')
 }
 
@@ -912,57 +768,48 @@ function getOrAdd<K, V>(map: Map<K, V>, key: K, create: () => V): V {
 }
 
 function callerOf(call: Call): Agent {
-  if (call.caller === undefined) throw new Fault('internal')
-  return call.caller
+  return call.caller ?? fail('internal')
 }
 
 // Answers (spec 3.14, 4.1, 4.2)
-
 function commonHeaders(service: Service): OutgoingHttpHeaders {
   return { Date: new Date(service.options.clock()).toUTCString(), 'X-Request-Id': randomUUID() }
 }
 
 function respond(service: Service, response: ServerResponse, answer: Answer): void {
   const bytes = answer.body === undefined ? '' : JSON.stringify(answer.body)
-  const type =
-    bytes === '' || response.req.method === 'HEAD' ? {} : { 'Content-Type': 'application/json; charset=utf-8' }
+  const hasBody = bytes !== '' && response.req.method !== 'HEAD'
+  const type = hasBody ? { 'Content-Type': 'application/json; charset=utf-8' } : {}
   const length = answer.status === 204 ? {} : { 'Content-Length': Buffer.byteLength(bytes) }
   response.writeHead(answer.status ?? 200, { ...commonHeaders(service), ...type, ...length, ...answer.headers })
   response.end(bytes)
 }
 
-interface Exchange {
-  request: IncomingMessage
-  response: ServerResponse
-}
-
-function respondFault(service: Service, exchange: Exchange, fault: Fault, cors: OutgoingHttpHeaders): void {
+function respondFault(service: Service, response: ServerResponse, fault: Fault, cors: OutgoingHttpHeaders): void {
   const status = CODES[fault.code][0]
   const retryAfter = status === 429 ? { 'Retry-After': String(fault.retryAfterSeconds) } : {}
   const body = { error: { code: fault.code, message: fault.message } }
-  if (fault.code === 'body_too_large') leaveBody(exchange)
-  const close = fault.code === 'body_too_large' ? { Connection: 'close' } : {}
-  respond(service, exchange.response, { status, body, headers: { ...cors, ...retryAfter, ...close } })
+  if (fault.code === 'body_too_large') leaveBody(response)
+  respond(service, response, { status, body, headers: { ...cors, ...retryAfter } })
 }
 
-// The rest of a body that is too large is not read (spec 3.9). A socket that is closed with unread bytes is reset, and
-// the client may lose the answer. So a bounded part of the rest is thrown away first.
+// A socket that is closed with unread bytes is reset, and the client may lose the answer. So a bounded part of the rest of
+// the body is thrown away before the connection ends (spec 3.9).
 const LEFTOVER_BYTES = 262_144
 const LEFTOVER_MS = 500
 
-function leaveBody({ request, response }: Exchange): void {
-  const { socket } = request
+function leaveBody(response: ServerResponse): void {
+  const request = response.req
   let bytes = 0
   request.removeAllListeners('data')
   request.on('data', (chunk: Buffer) => {
     bytes += chunk.length
-    if (bytes > LEFTOVER_BYTES) socket.destroy()
+    if (bytes > LEFTOVER_BYTES) request.socket.destroy()
   })
-  response.on('finish', () => setTimeout(() => socket.destroy(), LEFTOVER_MS).unref())
+  response.on('finish', () => setTimeout(() => request.complete || request.socket.destroy(), LEFTOVER_MS).unref())
 }
 
 // Rates (spec 3.15)
-
 function checkRates(service: Service, client: string, operation: Operation | undefined): void {
   const { requestsPerSecond, requestsBurst, registrationsPerSecond, registrationsBurst } = service.options
   takeToken(service, `all ${client}`, requestsPerSecond, requestsBurst)
@@ -979,7 +826,6 @@ function takeToken(service: Service, name: string, perSecond: number, burst: num
 }
 
 // Client address (spec 3.16)
-
 function clientAddress(service: Service, peer: string, forwarded: string[]): string {
   const trusted = service.options.trustedProxies.map(comparableAddress)
   const entries = forwarded.flatMap((header) => header.split(',')).map((entry) => entry.trim())
@@ -1008,7 +854,6 @@ function ipv6Groups(address: string): string[] {
 }
 
 // Browsers (spec 3.18)
-
 const PREFLIGHT_HEADERS = {
   'Access-Control-Allow-Methods': 'GET, POST, PUT, PATCH, DELETE',
   'Access-Control-Allow-Headers': 'Authorization, Content-Type, Last-Event-ID, X-SVC-Nonce, X-SVC-Timestamp',
@@ -1029,9 +874,7 @@ function corsHeaders(service: Service, [origin]: string[]): OutgoingHttpHeaders 
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Chapter 1 and 5: manifest, health, identities
-
+// ======== Chapter 1 and 5: manifest, health, identities ==============================================================
 // spec 5.1
 function getManifest(service: Service): Answer {
   const { options } = service
@@ -1042,11 +885,7 @@ function getManifest(service: Service): Answer {
     api: '/v2',
     openapi: '/openapi.json',
     signature: { scheme: 'SVC', version: 'SVC1', tolerance_seconds: LIMITS.http_tolerance_seconds },
-    registration: {
-      algorithm: 'sha256',
-      difficulty: options.difficulty,
-      challenge_seconds: LIMITS.challenge_seconds,
-    },
+    registration: { algorithm: 'sha256', difficulty: options.difficulty, challenge_seconds: LIMITS.challenge_seconds },
     envelope: {
       canonicalization: 'RFC8785',
       signature: 'ed25519',
@@ -1074,8 +913,8 @@ function retentionDays(service: Service): number {
 
 // spec 5.2
 function getHealth(_: Service, call: Call): Answer {
-  const headers = { 'X-SVC-Client-Address': call.client }
-  return { body: { status: 'ok', service: SERVICE, version: VERSION }, headers }
+  const body = { status: 'ok', service: SERVICE, version: VERSION }
+  return { body, headers: { 'X-SVC-Client-Address': call.client } }
 }
 
 // spec 1.4
@@ -1092,32 +931,21 @@ function describeOperation(operation: Operation, path: string): JsonObject {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: 'path', required: true }))
   const inQuery = (operation.query ?? []).map((name) => ({ name, in: 'query', required: false }))
   const parameters = [...inPath, ...inQuery].map((parameter) => ({ ...parameter, schema: { type: 'string' } }))
-  const requestBody = { required: true, content: { 'application/json': { schema: { type: 'object' } } } }
+  const content = { 'application/json': { schema: { type: 'object' } } }
+  const body = operation.body === undefined ? {} : { requestBody: { required: true, content } }
   const responses = { [operation.success]: { description: 'success' }, default: { description: 'error (spec 4.1)' } }
-  const id = operation.run.name
-  return { operationId: id, parameters, ...(operation.body === undefined ? {} : { requestBody }), responses }
+  return { operationId: operation.run.name, parameters, ...body, responses }
 }
 
 // spec 5.3
 function agentObject(agent: Agent): JsonObject {
-  return {
-    agent_id: agent.id,
-    name: agent.name,
-    pubkey: agent.key.text,
-    created_at: agent.createdAt,
-    revoked: agent.revoked,
-  }
-}
-
-function addressOf(service: Service, agent: Agent): string {
-  return `${agent.name}@${service.options.authority}`
+  const { id, name, key, createdAt, revoked } = agent
+  return { agent_id: id, name, pubkey: key.text, created_at: createdAt, revoked }
 }
 
 // Challenges (spec 5.4): the text is the key, the difficulty, the expiry and random digits, with a code of the service.
-
 function createChallenge(service: Service, call: Call): Answer {
-  const key = parseKey(String(call.value.pubkey))
-  if (key === undefined) throw new Fault('invalid_pubkey')
+  const key = parseKey(String(call.value.pubkey)) ?? fail('invalid_pubkey') // spec 5.4
   const { difficulty } = service.options
   const expiresAt = seconds(service) + LIMITS.challenge_seconds
   const parts = [agentIdOf(key), difficulty, expiresAt, randomBytes(16).toString('hex')].join('.')
@@ -1149,11 +977,8 @@ function proofHolds(challenge: string, nonce: string, difficulty: number): boole
 
 // spec 5.6
 function register(service: Service, call: Call): Answer {
-  const [name, pubkey, challenge, nonce] = ['name', 'pubkey', 'challenge', 'nonce'].map((n) => String(call.value[n]))
-  const key = parseKey(pubkey ?? '')
-  if (key === undefined || name === undefined || challenge === undefined || nonce === undefined) {
-    throw new Fault('invalid_pubkey')
-  }
+  const [name, challenge, nonce] = [String(call.value.name), String(call.value.challenge), String(call.value.nonce)]
+  const key = parseKey(String(call.value.pubkey)) ?? fail('invalid_pubkey') // spec 5.6
   const id = agentIdOf(key)
   if (!NAME.test(name)) throw new Fault('invalid_name') // Step 1.
   const holder = service.names.get(name)
@@ -1164,12 +989,15 @@ function register(service: Service, call: Call): Answer {
   if (service.consumedChallenges.has(challenge)) throw new Fault('challenge_consumed') // Step 6.
   if (holder !== undefined) throw new Fault('name_taken') // Step 7.
   if (service.agents.has(id)) throw new Fault('key_registered') // Step 8.
+  const agent = new Agent(name, key, seconds(service))
   service.consumedChallenges.add(challenge)
-  return registered(service, addAgent(service, { id, name, key }))
+  service.agents.set(id, agent)
+  service.names.set(name, agent)
+  return registered(service, agent)
 }
 
 function registered(service: Service, agent: Agent): Answer {
-  return { body: { agent_id: agent.id, address: addressOf(service, agent) } }
+  return { body: { agent_id: agent.id, address: `${agent.name}@${service.options.authority}` } }
 }
 
 function isReserved(service: Service, name: string): boolean {
@@ -1180,33 +1008,9 @@ function lookOf(name: string): string {
   return name.replace(/[_-]/g, '').replace(/0/g, 'o').replace(/[1i]/g, 'l')
 }
 
-// spec 5.8
-function addAgent(service: Service, identity: Pick<Agent, 'id' | 'name' | 'key'>): Agent {
-  const agent: Agent = {
-    ...identity,
-    createdAt: seconds(service),
-    revoked: false,
-    inboxPolicy: 'requests',
-    discoverable: false,
-    contacts: new Map(),
-    requests: new Map(),
-    introduced: new Set(),
-    events: [],
-    latestCursor: 0,
-    streams: new Set(),
-    budget: { day: 0, units: 0, introductions: 0 },
-    credits: 0,
-  }
-  service.agents.set(agent.id, agent)
-  service.names.set(agent.name, agent)
-  return agent
-}
-
 // spec 5.9
 function getAgent(service: Service, call: Call): Answer {
-  const agent = service.names.get(param(call, 'name'))
-  if (agent === undefined) throw new Fault('not_found')
-  return { body: agentObject(agent) }
+  return { body: agentObject(service.names.get(param(call, 'name')) ?? fail('not_found')) }
 }
 
 function listAgents(service: Service, call: Call): Answer {
@@ -1219,13 +1023,8 @@ function listAgents(service: Service, call: Call): Answer {
 function getMe(service: Service, call: Call): Answer {
   const caller = callerOf(call)
   const { inboxPolicy, discoverable } = caller
-  const body = {
-    agent: agentObject(caller),
-    address: addressOf(service, caller),
-    inbox_policy: inboxPolicy,
-    discoverable,
-  }
-  return { body }
+  const address = `${caller.name}@${service.options.authority}`
+  return { body: { agent: agentObject(caller), address, inbox_policy: inboxPolicy, discoverable } }
 }
 
 function changeSettings(service: Service, call: Call): Answer {
@@ -1251,17 +1050,13 @@ function revoke(_: Service, call: Call): Answer {
   return { body: { status: 'revoked' } }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Chapter 6: envelopes
-
+// ======== Chapter 6: envelopes =======================================================================================
 const ENVELOPE_MEMBERS = ['id', 'from', 'to', 'type', 'ts', 'ttl', 'reply_to', 'thread_id']
 const SIGNED = ['body', 'sig']
 const SEALED = ['body_enc', 'ephemeral_pub']
 
-interface Address {
-  name: string
-  authority: string
-}
+type Payload = { bytes: number; codePoints: number }
+type Address = { name: string; authority: string }
 
 interface Parsed {
   id: string
@@ -1269,9 +1064,9 @@ interface Parsed {
   to: Address | { board: string }
   ts: number
   ttl: number
-  references: { replyTo?: string | undefined; threadId?: string | undefined }
-  payloadBytes: number
-  payloadCodePoints: number
+  replyTo: string | undefined
+  threadId: string | undefined
+  payload: Payload
 }
 
 // spec 6.1
@@ -1291,8 +1086,7 @@ function parseEnvelope(envelope: JsonObject): Parsed {
   need(replyTo === undefined || isText(replyTo))
   need(threadId === undefined || isText(threadId))
   const payload = hasPair(envelope, SIGNED, SEALED) ? signedPayload(envelope) : sealedPayload(envelope)
-  const references = { replyTo, threadId }
-  return { id, from, to, ts, ttl: Number(ttl), references, ...payload }
+  return { id, from, to, ts, ttl: Number(ttl), replyTo, threadId, payload }
 }
 
 function need(holds: boolean): asserts holds {
@@ -1305,19 +1099,19 @@ function hasPair(envelope: JsonObject, pair: string[], other: string[]): boolean
 }
 
 // spec 6.5
-function signedPayload(envelope: JsonObject): { payloadBytes: number; payloadCodePoints: number } {
+function signedPayload(envelope: JsonObject): Payload {
   need(isText(envelope.sig) && decodeBase64(envelope.sig)?.length === 64)
   const payload = JSON.stringify(envelope.body)
-  return { payloadBytes: Buffer.byteLength(payload), payloadCodePoints: codePoints(payload) }
+  return { bytes: Buffer.byteLength(payload), codePoints: codePoints(payload) }
 }
 
-function sealedPayload(envelope: JsonObject): { payloadBytes: number; payloadCodePoints: number } {
+function sealedPayload(envelope: JsonObject): Payload {
   need(hasPair(envelope, SEALED, SIGNED))
   need(isText(envelope.ephemeral_pub) && decodeBase64(envelope.ephemeral_pub)?.length === 32)
   const bytes = isText(envelope.body_enc) ? decodeBase64(envelope.body_enc) : undefined
   need(bytes !== undefined)
   need(bytes.length > 0) // spec 2.4
-  return { payloadBytes: bytes.length, payloadCodePoints: 0 }
+  return { bytes: bytes.length, codePoints: 0 }
 }
 
 // spec 2.8
@@ -1350,8 +1144,8 @@ function checkSize(parsed: Parsed): void {
   const isPost = 'board' in parsed.to
   const maxBytes = isPost ? LIMITS.post_bytes : LIMITS.dm_bytes
   const maxCodePoints = isPost ? LIMITS.post_characters : LIMITS.dm_characters
-  if (parsed.payloadBytes > maxBytes) throw new Fault('message_too_large')
-  if (parsed.payloadCodePoints > maxCodePoints) throw new Fault('message_too_large')
+  if (parsed.payload.bytes > maxBytes) throw new Fault('message_too_large')
+  if (parsed.payload.codePoints > maxCodePoints) throw new Fault('message_too_large')
 }
 
 // spec 6.7
@@ -1370,12 +1164,9 @@ function parseTime(text: unknown): number | undefined {
   if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return undefined // No such day.
   const offset = (offsetHour * 60 + offsetMinute) * (found[7] === '-' ? -60 : 60)
   const time = date.getTime() / 1000 + hour * 3600 + minute * 60 + second - offset
-  if (second === 60 && !isMonthStart(time)) return undefined // No leap second can be here.
+  if (second === 60 && time % DAY_SECONDS !== 0) return undefined // A leap second ends a day of UTC,
+  if (second === 60 && new Date(time * 1000).getUTCDate() !== 1) return undefined // the last one of a month.
   return time
-}
-
-function isMonthStart(time: number): boolean {
-  return time % DAY_SECONDS === 0 && new Date(time * 1000).getUTCDate() === 1
 }
 
 function checkTime(service: Service, { ts, ttl }: Parsed): void {
@@ -1397,7 +1188,7 @@ function isLive(service: Service, message: Message): boolean {
 
 // spec 6.9
 function checkReferences(service: Service, caller: Agent, parsed: Parsed, target: Agent | Board): void {
-  const { replyTo, threadId } = parsed.references
+  const { replyTo, threadId } = parsed
   for (const id of [replyTo, threadId]) {
     if (id === undefined) continue
     const message = service.messages.get(id)
@@ -1415,9 +1206,7 @@ function isInConversation(message: Message, caller: Agent, target: Agent | Board
   return isSent || isReceived
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Chapter 7: sending and reading
-
+// ======== Chapter 7: sending and reading =============================================================================
 // spec 7.2
 function send(service: Service, call: Call): Answer {
   const caller = callerOf(call)
@@ -1431,9 +1220,9 @@ function send(service: Service, call: Call): Answer {
   const { to } = parsed
   const target = 'board' in to ? boardToPost(service, caller, to.board) : recipient(service, to) // Step 6.
   checkReferences(service, caller, parsed, target) // Step 7.
-  const message = createMessage(service, caller, envelope, parsed)
-  if ('owner' in target) acceptPost(service, message, target, parsed.payloadBytes)
-  else acceptDirectMessage(service, message, target, parsed.payloadBytes)
+  const message: Message = createMessage(service, caller, envelope, parsed)
+  if ('owner' in target) acceptPost(service, message, target, parsed.payload.bytes)
+  else acceptDirectMessage(service, message, target, parsed.payload.bytes)
   return { body: sendResult(message, false) }
 }
 
@@ -1450,25 +1239,24 @@ function retry(earlier: Message, caller: Agent, envelope: JsonObject): Answer {
 
 function recipient(service: Service, { name, authority }: Address): Agent {
   if (!isLocal(service, authority)) throw new Fault('recipient_not_local')
-  const agent = service.names.get(name)
-  if (agent === undefined) throw new Fault('recipient_unavailable')
+  const agent = service.names.get(name) ?? fail('recipient_unavailable')
   if (agent.revoked) throw new Fault('recipient_unavailable') // spec 6.2
   return agent
 }
 
-function createMessage(service: Service, from: Agent, envelope: JsonObject, parsed: Parsed): Message {
+function createMessage(service: Service, from: Agent, envelope: JsonObject, parsed: Parsed) {
   return {
     id: parsed.id,
     envelope,
     jcs: jcs(envelope),
     from,
-    lane: 'board',
-    position: service.messages.size + 1,
+    lane: 'board' as Lane,
+    position: ++service.lastPosition,
     createdAt: seconds(service),
     expiresAt: expiryOf(service, parsed),
     acked: false,
     hidden: false,
-    votes: new Set(),
+    votes: new Set<string>(), // Ids of agents.
   }
 }
 
@@ -1476,12 +1264,11 @@ function acceptDirectMessage(service: Service, message: Message, to: Agent, byte
   const { from } = message
   const lane = laneOf(service, from, to) // Steps 8 and 9.
   const isIntroduction = from !== to && !from.introduced.has(to.id) // spec 11.5
-  const budget = budgetOf(service, from)
-  if (isIntroduction && budget.introductions >= service.options.dailyIntroductions) {
+  if (isIntroduction && budgetOf(service, from).introductions >= service.options.dailyIntroductions) {
     throw new Fault('introduction_limit_reached', secondsToMidnight(service)) // Step 10.
   }
   pay(service, from, unitsOf(bytes)) // Steps 11 and 12.
-  if (isIntroduction) budget.introductions++
+  if (isIntroduction) budgetOf(service, from).introductions++
   from.introduced.add(to.id)
   message.to = to
   message.lane = lane
@@ -1539,52 +1326,35 @@ function listContacts(service: Service, call: Call): Answer {
 
 // spec 7.8
 function messageObject(message: Message): JsonObject {
-  return {
-    envelope: message.envelope,
-    lane: message.lane,
-    created_at: message.createdAt,
-    expires_at: message.expiresAt,
-    acked: message.acked,
-    upvotes: message.votes.size,
-  }
+  const { envelope, lane, createdAt, expiresAt, acked, votes } = message
+  return { envelope, lane, created_at: createdAt, expires_at: expiresAt, acked, upvotes: votes.size }
 }
 
 // Lists (spec 7.9)
+type Page<T> = { page: T[]; next: string }
+type Place = { position: number; message: Message }
 
-interface Page<T> {
-  page: T[]
-  next: string
-}
-
-function limitOf(call: Call): number {
-  return Number(call.query.get('limit') ?? LIMITS.page_size_default)
+function pageOf<T>(call: Call, following: T[], cursorOfItem: (item: T) => string): Page<T> {
+  const page = following.slice(0, Number(call.query.get('limit') ?? LIMITS.page_size_default))
+  const last = page.at(-1)
+  return { page, next: last !== undefined && following.length > page.length ? cursorOfItem(last) : '' }
 }
 
 function pageByKey<T>(call: Call, all: T[], keyOf: (item: T) => string): Page<T> {
   const after = call.query.get('after')
   const sorted = all.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)) // All keys are ASCII.
-  const following = after === undefined ? sorted : sorted.filter((item) => keyOf(item) > after)
-  const page = following.slice(0, limitOf(call))
-  const last = page.at(-1)
-  return { page, next: last !== undefined && following.length > page.length ? keyOf(last) : '' }
+  return pageOf(call, after === undefined ? sorted : sorted.filter((item) => keyOf(item) > after), keyOf)
 }
 
 /** A page of a list with opaque cursors. `list` names the list and whose it is. */
-function pageByPosition(
-  service: Service,
-  call: Call,
-  list: string,
-  all: { position: number; message: Message }[],
-): Answer {
+function pageByPosition(service: Service, call: Call, list: string, all: Place[]): Answer {
   const after = parseCursor(service, list, call.query.get('after'))
   const threadId = call.query.get('thread_id')
-  const following = all.filter(
-    ({ position, message }) =>
-      position > after && isLive(service, message) && (threadId === undefined || isInThread(message, threadId)),
-  )
-  const page = following.slice(0, limitOf(call))
-  const last = page.at(-1)
-  const next = last !== undefined && following.length > page.length ? cursorOf(service, list, last.position) : ''
+  const following = all
+    .filter(({ position }) => position > after)
+    .filter(({ message }) => isLive(service, message))
+    .filter(({ message }) => threadId === undefined || isInThread(message, threadId))
+  const { page, next } = pageOf(call, following, ({ position }) => cursorOf(service, list, position))
   return { body: { messages: page.map(({ message }) => messageObject(message)), next_cursor: next } }
 }
 
@@ -1605,7 +1375,6 @@ function isInThread(message: Message, root: string): boolean {
 }
 
 // Reading by id (spec 7.10, 8.9)
-
 function mayRead(message: Message, caller: Agent | undefined): boolean {
   if (message.board !== undefined) return !message.hidden && mayReadBoard(message.board, caller)
   return caller !== undefined && (message.from === caller || message.to === caller)
@@ -1613,7 +1382,7 @@ function mayRead(message: Message, caller: Agent | undefined): boolean {
 
 function findById(service: Service, call: Call): Message {
   const message = service.messages.get(param(call, 'id'))
-  if (message === undefined || !isLive(service, message)) throw new Fault('not_found')
+  if (message === undefined || !isLive(service, message)) throw new Fault('not_found') // spec 7.10
   const isOwner = message.board !== undefined && message.board.owner === call.caller // Reads hidden posts.
   if (!isOwner && !mayRead(message, call.caller)) throw new Fault('not_found')
   return message
@@ -1667,9 +1436,7 @@ function listExport(service: Service, call: Call): Answer {
   return pageByPosition(service, call, `export ${caller.id}`, listed)
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Chapter 8: boards
-
+// ======== Chapter 8: boards ==========================================================================================
 // spec 8.1
 function createBoard(service: Service, call: Call): Answer {
   const caller = callerOf(call)
@@ -1678,19 +1445,10 @@ function createBoard(service: Service, call: Call): Answer {
   const owned = [...service.boards.values()].filter((board) => board.owner === caller)
   if (owned.length >= LIMITS.boards_per_owner) throw new Fault('board_limit')
   pay(service, caller, BOARD_UNITS)
-  const board: Board = {
-    id: newBoardId(service),
-    owner: caller,
-    title: String(title),
-    description: String(description),
-    visibility: String(visibility),
-    posting: String(posting),
-    createdAt: seconds(service),
-    roles: new Map(),
-    posts: [],
-  }
-  service.boards.set(board.id, board)
-  return { body: boardDetails(board) }
+  const [id, createdAt] = [newBoardId(service), seconds(service)]
+  const details = { id, owner: caller.id, title, description, visibility, posting, created_at: createdAt }
+  service.boards.set(id, { id, owner: caller, visibility, posting, details, roles: new Map(), posts: [] })
+  return { body: details }
 }
 
 /** Ids sort by the time of creation (spec 2.9). Random digits keep an unlisted board from being guessed. */
@@ -1699,14 +1457,8 @@ function newBoardId(service: Service): string {
   return `b${count}${randomBytes(12).toString('hex')}`
 }
 
-function boardDetails(board: Board): JsonObject {
-  const { id, owner, title, description, visibility, posting, createdAt } = board
-  return { id, owner: owner.id, title, description, visibility, posting, created_at: createdAt }
-}
-
 function isMember(board: Board, agent: Agent | undefined): boolean {
-  if (agent === undefined) return false
-  return board.owner === agent || ['reader', 'writer'].includes(roleOf(board, agent.id))
+  return agent !== undefined && (board.owner === agent || ['reader', 'writer'].includes(roleOf(board, agent.id)))
 }
 
 function roleOf(board: Board, agentId: string): Role {
@@ -1719,14 +1471,14 @@ function mayReadBoard(board: Board, caller: Agent | undefined): boolean {
 }
 
 function findBoard(service: Service, call: Call): Board {
-  const board = service.boards.get(param(call, 'board'))
-  if (board === undefined || !mayReadBoard(board, call.caller)) throw new Fault('not_found')
+  const board = service.boards.get(param(call, 'board')) ?? fail('not_found')
+  if (!mayReadBoard(board, call.caller)) throw new Fault('not_found')
   return board
 }
 
 // spec 8.3
 function getBoard(service: Service, call: Call): Answer {
-  return { body: boardDetails(findBoard(service, call)) }
+  return { body: findBoard(service, call).details }
 }
 
 function listBoards(service: Service, call: Call): Answer {
@@ -1734,12 +1486,12 @@ function listBoards(service: Service, call: Call): Answer {
     (board) => board.visibility === 'public' || isMember(board, call.caller),
   )
   const { page, next } = pageByKey(call, listed, (board) => board.id)
-  return { body: { boards: page.map(boardDetails), next_cursor: next } }
+  return { body: { boards: page.map((board) => board.details), next_cursor: next } }
 }
 
 function listMembers(service: Service, call: Call): Answer {
   const board = findBoard(service, call)
-  if (board.owner !== call.caller) throw new Fault('forbidden')
+  if (board.owner !== call.caller) throw new Fault('forbidden') // spec 8.3
   const members = [...board.roles].map(([id, role]) => ({ agent_id: id, role: role as string }))
   members.push({ agent_id: board.owner.id, role: 'owner' })
   members.sort((a, b) => (a.agent_id < b.agent_id ? -1 : 1))
@@ -1771,8 +1523,7 @@ function setRole(service: Service, call: Call): Answer {
   if (isOwner && id === caller.id) throw new Fault('owner_role') // Step 2.
   const before = roleOf(board, id)
   if (!isOwner && (id !== caller.id || !maySetOwnRole(board, before, role))) throw new Fault('forbidden') // Step 3.
-  const agent = service.agents.get(id)
-  if (agent === undefined) throw new Fault('not_found') // Step 4.
+  const agent = service.agents.get(id) ?? fail('not_found') // Step 4.
   if (role === before) return { body: { role } } // Step 5.
   const admits = role === 'reader' || role === 'writer'
   if (admits && agent.revoked) throw new Fault('agent_revoked') // Step 6.
@@ -1816,9 +1567,9 @@ function listPosts(service: Service, call: Call): Answer {
 // spec 8.9
 function setHidden(service: Service, call: Call): Answer {
   const board = findBoard(service, call)
-  if (board.owner !== call.caller) throw new Fault('forbidden')
+  if (board.owner !== call.caller) throw new Fault('forbidden') // spec 8.9
   const message = service.messages.get(param(call, 'id'))
-  if (message === undefined || !isLive(service, message)) throw new Fault('not_found')
+  if (message === undefined || !isLive(service, message)) throw new Fault('not_found') // spec 8.9
   if (message.board !== board) throw new Fault('not_found')
   message.hidden = call.value.hidden === true
   return { body: { hidden: message.hidden } }
@@ -1826,32 +1577,28 @@ function setHidden(service: Service, call: Call): Answer {
 
 // spec 8.10
 function vote(service: Service, call: Call): Answer {
-  const { message, caller } = postToVoteFor(service, call)
-  if (!message.votes.has(caller.id)) {
-    pay(service, caller, 1)
-    message.votes.add(caller.id)
-  }
+  const message = postToVoteFor(service, call)
+  const caller = callerOf(call)
+  if (!message.votes.has(caller.id)) pay(service, caller, 1) // A repeat is free.
+  message.votes.add(caller.id)
   return { body: { status: 'voted', quota_bonus: 0 } }
 }
 
 function removeVote(service: Service, call: Call): Answer {
-  const { message, caller } = postToVoteFor(service, call)
-  message.votes.delete(caller.id)
+  postToVoteFor(service, call).votes.delete(callerOf(call).id)
   return { body: { status: 'removed', quota_bonus: 0 } }
 }
 
-function postToVoteFor(service: Service, call: Call): { message: Message; caller: Agent } {
+function postToVoteFor(service: Service, call: Call): Message {
   const caller = callerOf(call)
   const message = findById(service, call)
   if (message.board === undefined) throw new Fault('not_found') // A DM.
   if (roleOf(message.board, caller.id) === 'banned') throw new Fault('forbidden')
   if (message.from === caller) throw new Fault('own_post')
-  return { message, caller }
+  return message
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Chapter 9: events and streams
-
+// ======== Chapter 9: events and streams ==============================================================================
 // spec 9.2, 9.3
 function appendEvent(service: Service, agent: Agent, kind: Lane, message: Message): void {
   agent.latestCursor++
@@ -1904,10 +1651,11 @@ function cursorHeaders(service: Service, agent: Agent): OutgoingHttpHeaders {
 function listEvents(service: Service, call: Call): Answer {
   const caller = callerOf(call)
   const headers = cursorHeaders(service, caller)
+  const limit = Number(call.query.get('limit') ?? LIMITS.page_size_default)
   const events: JsonObject[] = []
   let next = parseEventCursor(call.query.get('after') ?? '0')
   for (const event of eventsAfter(service, caller, next)) {
-    if (events.length >= limitOf(call)) break
+    if (events.length >= limit) break
     next = event.cursor // Skipped events are examined too.
     if (isReadable(service, caller, event)) events.push(eventObject(event))
   }
@@ -1915,7 +1663,6 @@ function listEvents(service: Service, call: Call): Answer {
 }
 
 // Streams (spec 9.7 to 9.9)
-
 function openStream(service: Service, call: Call): Answer {
   const agent = callerOf(call)
   const start = call.headers('last-event-id')[0] ?? call.query.get('after') ?? '0'
@@ -1931,6 +1678,7 @@ function openStream(service: Service, call: Call): Answer {
 function runStream(service: Service, agent: Agent, response: ServerResponse, start: number): void {
   const { streamSeconds, streamSilenceSeconds } = service.options
   const stream: Stream = { position: start, pump, end }
+  let isReplayed = false
   const silence = setInterval(writeCursor, streamSilenceSeconds * 1000)
   const lifetime = setTimeout(end, streamSeconds * 1000)
   agent.streams.add(stream)
@@ -1939,7 +1687,6 @@ function runStream(service: Service, agent: Agent, response: ServerResponse, sta
   response.on('close', remove)
   response.write('retry: 1000\n\n')
   pump()
-  writeCursor() // The history has been replayed.
 
   /** Writes what the client has room for. An event is checked when it leaves. */
   function pump(): void {
@@ -1949,6 +1696,8 @@ function runStream(service: Service, agent: Agent, response: ServerResponse, sta
       if (!isReadable(service, agent, event)) continue
       write(`event: message\ndata: ${JSON.stringify(eventObject(event))}\nid: ${event.cursor}\n\n`)
     }
+    if (!isReplayed) writeCursor() // The history has been replayed.
+    isReplayed = true
   }
   function writeCursor(): void {
     write(`event: cursor\ndata: {"cursor":${stream.position}}\nid: ${stream.position}\n\n`)
@@ -1971,13 +1720,9 @@ function runStream(service: Service, agent: Agent, response: ServerResponse, sta
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Chapter 10: webhooks
-
+// ======== Chapter 10: webhooks =======================================================================================
 function webhookOf(call: Call): Webhook {
-  const { webhook } = callerOf(call)
-  if (webhook === undefined) throw new Fault('not_found')
-  return webhook
+  return callerOf(call).webhook ?? fail('not_found')
 }
 
 // spec 10.1
@@ -2004,6 +1749,7 @@ function deleteWebhook(_: Service, call: Call): Answer {
 
 function removeWebhook(agent: Agent): void {
   for (const job of agent.webhook?.pending ?? []) clearTimeout(job.timer)
+  agent.webhook?.pending.clear() // An attempt that is under way has no successor.
   agent.webhook = undefined
 }
 
@@ -2014,14 +1760,11 @@ function isWebhookUrl(text: string): boolean {
   if (!/^[\x21-\x7e]{1,2048}$/.test(text)) return false
   if (text.includes('#')) return false // A fragment, even an empty one.
   if (!WEBHOOK_URL.test(text) || !URL.canParse(text)) return false
-  const url = new URL(text)
-  if (url.port !== '') return false // 443 is the default port, and URL leaves it out.
-  const literal = url.hostname.replace(/^\[|\]$/g, '')
-  return isIP(literal) === 0 || isPublic(literal)
+  if (new URL(text).port !== '') return false // 443 is the default port, and URL leaves it out.
+  return isIP(hostOf(text)) === 0 || isPublic(hostOf(text))
 }
 
 // Public addresses (spec 10.3). The ranges are those of IANA's special-purpose address registries.
-
 const PUBLIC_RANGES = blockList('2000::/3 64:ff9b::/96')
 const SPECIAL_RANGES = blockList(
   '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 ' +
@@ -2049,16 +1792,11 @@ function isPublic(address: string): boolean {
   if (family === 'ipv4') return true
   if (!PUBLIC_RANGES.check(address, family)) return false // Unassigned, multicast, or IPv4-mapped.
   const groups = ipv6Groups(address)
-  return groups[0] !== '64' || isPublic(embeddedIpv4(groups)) // NAT64.
-}
-
-function embeddedIpv4(groups: string[]): string {
-  const bytes = groups.slice(6).flatMap((group) => [Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 255])
-  return bytes.join('.')
+  const embedded = groups.slice(6).map((group) => Number.parseInt(group, 16))
+  return groups[0] !== '64' || isPublic(embedded.flatMap((group) => [group >> 8, group & 255]).join('.')) // NAT64.
 }
 
 // Jobs and deliveries (spec 10.4 to 10.7)
-
 function addJob(service: Service, agent: Agent, message: Message): void {
   const { webhook } = agent
   if (webhook === undefined) return
@@ -2071,6 +1809,7 @@ async function attempt(service: Service, webhook: Webhook, job: Job): Promise<vo
   if (!isLive(service, job.message)) return void webhook.pending.delete(job)
   job.attempts++
   const delivered = await deliver(service, webhook, job).catch(() => false)
+  if (!webhook.pending.has(job)) return // Cancelled (spec 10.1).
   const delay = service.options.webhookRetrySeconds[job.attempts - 1]
   if (delivered || delay === undefined) webhook.pending.delete(job)
   else job.timer = setTimeout(() => void attempt(service, webhook, job), delay * (800 + 400 * Math.random())).unref()
@@ -2079,17 +1818,21 @@ async function attempt(service: Service, webhook: Webhook, job: Job): Promise<vo
 
 async function deliver(service: Service, webhook: Webhook, job: Job): Promise<boolean> {
   const deadline = Date.now() + ATTEMPT_MS
-  const host = new URL(webhook.url).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
+  const host = hostOf(webhook.url)
   const found = isIP(host) === 0 ? await lookup(host, { all: true }) : [{ address: host }]
   if (!found.every(({ address }) => isPublic(address))) return false // spec 10.6
   const body = JSON.stringify(job.message.envelope)
   const headers = deliveryHeaders(webhook, job, body, seconds(service))
   for (const [index, { address }] of found.entries()) {
     const ms = Math.max(1, (deadline - Date.now()) / (found.length - index))
-    const status = await post({ address, host, url: webhook.url, headers, body, ms }).catch(() => undefined)
+    const status = await post(webhook.url, address, { headers, body, ms }).catch(() => undefined)
     if (status !== undefined) return status >= 200 && status < 300 // A redirect is no success.
   }
   return false
+}
+
+function hostOf(url: string): string {
+  return new URL(url).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '') // spec 10.6
 }
 
 // spec 10.5, 10.9
@@ -2119,35 +1862,26 @@ function hmac(key: string | Buffer, text: string): Buffer {
   return createHmac('sha256', key).update(text).digest()
 }
 
-interface Post {
-  address: string
-  host: string
-  url: string
-  headers: OutgoingHttpHeaders
-  body: string
-  ms: number
-}
-
 /** The status of the answer. Nothing else of the answer is read. */
-function post({ address, host, url, headers, body, ms }: Post): Promise<number> {
+function post(url: string, address: string, delivery: { headers: OutgoingHttpHeaders; body: string; ms: number }) {
   const path = url.replace(/^https:\/\/[^/?]+/i, '').replace(/^(?!\/)/, '/') // Exactly as configured (spec 10.6).
+  const host = hostOf(url)
   const servername = isIP(host) === 0 ? { servername: host } : {}
-  const hostHeader = isIPv6(host) ? `[${host}]` : host
-  return new Promise((resolve, reject) => {
-    const options = { method: 'POST', host: address, port: 443, path, ...servername, signal: AbortSignal.timeout(ms) }
-    const request = httpsRequest({ ...options, agent: false, headers: { Host: hostHeader, ...headers } })
+  const headers = { Host: isIPv6(host) ? `[${host}]` : host, ...delivery.headers }
+  return new Promise<number>((resolve, reject) => {
+    const signal = AbortSignal.timeout(delivery.ms)
+    const options = { method: 'POST', host: address, port: 443, path, ...servername, signal, headers }
+    const request = httpsRequest({ ...options, agent: false })
     request.on('response', (response) => {
       resolve(response.statusCode ?? 0)
       response.destroy()
     })
     request.on('error', reject)
-    request.end(body)
+    request.end(delivery.body)
   })
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Chapter 11: budgets
-
+// ======== Chapter 11: budgets ========================================================================================
 // spec 11.2
 function unitsOf(payloadBytes: number): number {
   return Math.max(1, Math.ceil(payloadBytes / 1024))
@@ -2181,17 +1915,18 @@ function getBudget(service: Service, call: Call): Answer {
   const caller = callerOf(call)
   const budget = budgetOf(service, caller)
   const { dailyFreeUnits, dailyHardLimit, dailyIntroductions } = service.options
-  const body = {
-    daily_free_units: dailyFreeUnits,
-    daily_hard_limit: dailyHardLimit,
-    used_units: budget.units,
-    credit_balance: caller.credits,
-    used_introductions: budget.introductions,
-    daily_introduction_limit: dailyIntroductions,
-    resets_at: seconds(service) + secondsToMidnight(service),
-    vote_bonus: 0,
+  return {
+    body: {
+      daily_free_units: dailyFreeUnits,
+      daily_hard_limit: dailyHardLimit,
+      used_units: budget.units,
+      credit_balance: caller.credits,
+      used_introductions: budget.introductions,
+      daily_introduction_limit: dailyIntroductions,
+      resets_at: seconds(service) + secondsToMidnight(service),
+      vote_bonus: 0,
+    },
   }
-  return { body }
 }
 
 // spec 11.4
@@ -2207,10 +1942,8 @@ function grantCredits(service: Service, agentId: string, units: number, referenc
   return 'granted'
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// The server
-
-export interface Reference {
+// ======== The server =================================================================================================
+interface Reference {
   url: string
   authority: string
   urls: string[]
@@ -2221,8 +1954,8 @@ export interface Reference {
 
 /** Starts a server on 127.0.0.1. Disposing it ends its streams and connections. */
 export async function startReference(options: Partial<ReferenceOptions> = {}): Promise<Reference> {
-  const service = createService({ ...DEFAULTS, authority: '', ...options })
-  // The checks of 3.13 and 3.5 decide on Host. A connection may be idle for longer than clients keep theirs.
+  const service = new Service({ ...DEFAULTS, ...options })
+  // checkHost looks at Host. The server keeps an idle connection for longer than clients do.
   const server = createServer({ requireHostHeader: false, keepAliveTimeout: 65_000 })
   for (const event of ['request', 'checkContinue', 'checkExpectation']) {
     server.on(event, (request: IncomingMessage, response: ServerResponse) => void handle(service, request, response))
@@ -2232,10 +1965,7 @@ export async function startReference(options: Partial<ReferenceOptions> = {}): P
     // Node's parser knows the registered methods only. Another one is an unknown method (spec 3.11).
     respondRaw(service, socket, error.code === 'HPE_INVALID_METHOD' ? 'not_found' : 'invalid_request')
   })
-  await new Promise<void>((resolve, reject) => {
-    server.on('error', reject)
-    server.listen(service.options.port, '127.0.0.1', resolve)
-  })
+  await once(server.listen(service.options.port, '127.0.0.1'), 'listening')
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
   service.options.authority ||= host
   return {
@@ -2251,22 +1981,6 @@ export async function startReference(options: Partial<ReferenceOptions> = {}): P
         setTimeout(() => server.closeAllConnections(), 100)
       })
     },
-  }
-}
-
-function createService(options: ReferenceOptions): Service {
-  return {
-    options,
-    secret: randomBytes(32),
-    agents: new Map(),
-    names: new Map(),
-    messages: new Map(),
-    boards: new Map(),
-    nonces: new Map(),
-    consumedChallenges: new Set(),
-    grants: new Map(),
-    buckets: new Map(),
-    streams: new Set(),
   }
 }
 
