@@ -13,6 +13,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
     typeof came === 'string' && new RegExp(pattern, 'u').test(came)
       ? undefined
       : differs(path, came, `a text like /${pattern}/`),
+  $contains: (came, part: string, path) =>
+    typeof came === 'string' && came.includes(part) ? undefined : differs(path, came, `a text that contains ${part}`),
   $within: (came, [least, most]: [number, number], path) =>
     typeof came === 'number' && came >= least && came <= most
       ? undefined
