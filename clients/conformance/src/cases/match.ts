@@ -68,7 +68,7 @@ export function mismatch(came: unknown, expected: unknown, path: string): string
   }
   const entries = Object.entries(expected)
   const [[name, argument] = ['', undefined]] = entries
-  const check = entries.length === 1 ? CHECKS[name] : undefined
+  const check = entries.length === 1 && Object.hasOwn(CHECKS, name) ? CHECKS[name] : undefined
   if (check !== undefined) return check(came, argument as never, path)
   if (typeOf(came) !== 'object') return differs(path, came, shown(expected))
   const extra = Object.keys(came as object).find((key) => !Object.hasOwn(expected, key))
