@@ -78,9 +78,7 @@ async function main(args: string[]): Promise<number> {
   const perSecond = numberOf(values.pace, '--pace') || Number.POSITIVE_INFINITY
   if (values.url === undefined) throw new Error('--url is missing: the base URL of the server')
   const server = await findServer(values.url.map(urlOf), { perSecond })
-  await using stack = new AsyncDisposableStack()
-  const receiver = await receiverOf(values)
-  if (receiver !== undefined) stack.use(receiver)
+  await using receiver = await receiverOf(values)
   const setting: Setting = {
     server,
     receiver,

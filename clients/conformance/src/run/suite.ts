@@ -1,5 +1,4 @@
 /** The server suite: which cases there are, which of them this run can do, and how each ends. */
-import { fileURLToPath } from 'node:url'
 import type { Case, Need, World } from '../cases/case.ts'
 import { NEEDS } from '../cases/case.ts'
 import { loadCases } from '../cases/load.ts'
@@ -7,6 +6,7 @@ import { CODE_CASES } from '../code/all.ts'
 import { Agent, anonymous } from '../http/agent.ts'
 import type { Observe } from '../http/exchange.ts'
 import type { Server } from '../http/server.ts'
+import { findFolder } from '../report/rules.ts'
 import type { CaseResult, Exchange } from '../result.ts'
 import type { Operator } from './operator.ts'
 import type { Receiver } from './receiver.ts'
@@ -21,12 +21,11 @@ export interface Setting {
   readonly rates?: boolean
 }
 
-const FOLDER = fileURLToPath(new URL('../../cases/', import.meta.url))
 /** A report shows the exchanges that led to a failure, not hundreds of them. */
 const MAX_EXCHANGES = 30
 
 /** Every case of the suite, in the order of its groups. */
-export function allCases(folder = FOLDER): Case[] {
+export function allCases(folder = findFolder('cases')): Case[] {
   return [...loadCases(folder), ...CODE_CASES].sort((a, b) => (a.id < b.id ? -1 : 1))
 }
 
