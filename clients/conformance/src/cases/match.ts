@@ -19,6 +19,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
     typeof came === 'number' && came >= least && came <= most
       ? undefined
       : differs(path, came, `from ${least} to ${most}`),
+  $multiple_of: (came, factor: number, path) =>
+    Number(came) % factor === 0 ? undefined : differs(path, came, `a multiple of ${factor}`),
   $length: (came, length: number, path) =>
     (came as unknown[] | undefined)?.length === length ? undefined : differs(path, came, `of length ${length}`),
   $not: (came, other: unknown, path) =>

@@ -110,7 +110,8 @@ async function tryStep(step: Step, scope: Record<string, unknown>, world: World)
 
 async function checkRequest(step: Step, scope: Scope, world: World, keep: (kept: unknown) => void): Promise<void> {
   const value = (given: unknown): unknown => evaluate(given, scope)
-  const caller: Caller = step.as === undefined ? world.anonymous : agentOf(step.as, scope)
+  const isAnonymous = step.as === undefined || scope[step.as] === world.anonymous
+  const caller: Caller = isAnonymous ? world.anonymous : agentOf(step.as, scope)
   const [method = '', ...rest] = (step.send === undefined ? String(value(step.do)) : 'POST /v2/messages').split(' ')
   const body =
     step.send === undefined

@@ -20,11 +20,13 @@ const MAKERS: Readonly<Record<string, (given: never) => unknown>> = {
     return `${second}${digits === 0 ? '' : `.${fraction.padEnd(digits, '0').slice(0, digits)}`}Z`
   },
   $unix: (seconds: number) => Math.floor(Date.now() / 1_000) + seconds,
+  $seconds: (date: string) => Math.floor(Date.parse(date) / 1_000),
   $json: (value: unknown) => JSON.stringify(value),
   $upper: (text: string) => text.toUpperCase(),
   $uri: (text: string) => encodeURIComponent(text),
   $replace: ([text, from, to]: [string, string, string]) => text.replaceAll(from, to),
   $pad: ([text, bytes]: [string, number]) => text + ' '.repeat(bytes - Buffer.byteLength(text)),
+  $sorted: (texts: string[]) => texts.toSorted(),
   $merge: (objects: object[]) => Object.assign({}, ...objects),
   $without: ([object, ...names]: [object, ...string[]]) =>
     Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name))),
