@@ -99,10 +99,7 @@ async function tryStep(step: Step, scope: Record<string, unknown>, world: World)
   else if (step.make !== undefined) keep(await envelopeOf(step.make, agentOf(step.as, scope), scope))
   else if (step.spent !== undefined) await checkSpending(step.spent, scope)
   else if (step.pages !== undefined) {
-    const pages = await readPages(
-      step.as === undefined ? world.anonymous : agentOf(step.as, scope),
-      String(value(step.pages)),
-    )
+    const pages = await readPages(callerOf(step.as, scope, world), String(value(step.pages)))
     keep(pages)
     if (step.expect !== undefined) fail(mismatch(pages, { $has: value(step.expect) }, String(step.pages)))
   } else await checkRequest(step, scope, world, keep)
@@ -110,8 +107,7 @@ async function tryStep(step: Step, scope: Record<string, unknown>, world: World)
 
 async function checkRequest(step: Step, scope: Scope, world: World, keep: (kept: unknown) => void): Promise<void> {
   const value = (given: unknown): unknown => evaluate(given, scope)
-  const isAnonymous = step.as === undefined || scope[step.as] === world.anonymous
-  const caller: Caller = isAnonymous ? world.anonymous : agentOf(step.as, scope)
+  const caller = callerOf(step.as, scope, world)
   const [method = '', ...rest] = (step.send === undefined ? String(value(step.do)) : 'POST /v2/messages').split(' ')
   const body =
     step.send === undefined
@@ -182,6 +178,10 @@ export function countOutcomes(answers: readonly Answer[]): Record<string, number
   const counts: Record<string, number> = {}
   for (const answer of answers) counts[outcomeOf(answer)] = (counts[outcomeOf(answer)] ?? 0) + 1
   return counts
+}
+
+function callerOf(name: string | undefined, scope: Scope, world: World): Caller {
+  return name === undefined || scope[name] === world.anonymous ? world.anonymous : agentOf(name, scope)
 }
 
 function agentOf(name: string | undefined, scope: Scope): Agent {
