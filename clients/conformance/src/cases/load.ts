@@ -14,6 +14,8 @@ interface CaseFile {
   readonly needs?: readonly Need[]
   /** Registered once, and shared by the cases of the file. */
   readonly agents?: readonly string[]
+  /** Keys that nobody registered, shared too. */
+  readonly strangers?: readonly string[]
   /** Runs once, before the first case that needs it. */
   readonly setup?: readonly Step[]
   readonly cases: readonly CaseText[]
@@ -34,11 +36,11 @@ interface CaseText {
   readonly steps: readonly Step[]
 }
 
-const FILE_KEYS = ['about', 'spec', 'needs', 'agents', 'setup', 'cases']
+const FILE_KEYS = ['about', 'spec', 'needs', 'agents', 'strangers', 'setup', 'cases']
 const CASE_KEYS = ['name', 'spec', 'needs', 'agents', 'strangers', 'each', 'each_from', 'steps']
 const STEP_KEYS = [
   ...['as', 'do', 'send', 'make', 'body', 'text', 'headers', 'sign', 'gateway', 'expect', 'keep', 'eventually'],
-  ...['at_once', 'outcomes', 'all', 'spent', 'solve', 'operate', 'set', 'check', 'wait'],
+  ...['pages', 'at_once', 'outcomes', 'all', 'spent', 'solve', 'operate', 'set', 'check', 'wait'],
 ]
 
 /** @param folder with `<group>/<file>.yaml`. @throws Error for a file that is no case file. */
@@ -102,7 +104,7 @@ function caseOf(
     agents: text.agents?.length ?? 0,
     async run(world) {
       const common = await sharedOf(file, shared, world)
-      const scope: Record<string, unknown> = { ...common }
+      const scope: Record<string, unknown> = { ...common, anonymous: world.anonymous }
       for (const name of text.strangers ?? []) scope[name] = world.stranger()
       await Promise.all((text.agents ?? []).map(async (name) => (scope[name] = await world.agent())))
       for (const [name, given] of Object.entries(row)) defineLate(scope, name, () => evaluate(given, scope))
@@ -147,6 +149,7 @@ function sharedOf(file: CaseFile, shared: Shared, world: World): Promise<Record<
       (file.agents ?? []).map(async (name): Promise<[string, Agent]> => [name, await world.agent()]),
     )
     Object.assign(scope, Object.fromEntries(agents))
+    for (const name of file.strangers ?? []) scope[name] = world.stranger()
     await runSteps(file.setup ?? [], scope, world)
     return scope
   })()

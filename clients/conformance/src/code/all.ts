@@ -1,4 +1,7 @@
 /** The cases that are code, because data cannot say what they do. */
 import type { Case } from '../cases/case.ts'
+import { ORDER_OF_FAULTS } from './messages/order-of-faults.ts'
+import { READERS } from './messages/readers.ts'
+import { SHUTTING } from './messages/shutting.ts'
 
-export const CODE_CASES: readonly Case[] = []
+export const CODE_CASES: readonly Case[] = [ORDER_OF_FAULTS, READERS, ...SHUTTING]
