@@ -1,6 +1,6 @@
 /** Runs the steps of a case file. clients/conformance/cases/README.md describes them. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Agent, type Caller, type CallOptions } from '../http/agent.ts'
+import { Agent, type Caller, type CallOptions, untilAdmitted } from '../http/agent.ts'
 import type { Answer } from '../http/exchange.ts'
 import type { World } from './case.ts'
 import { checkAnswer } from './every-answer.ts'
@@ -106,7 +106,7 @@ async function checkRequest(step: Step, scope: Scope, world: World, keep: (kept:
     step.send === undefined
       ? value(step.text ?? step.body)
       : await envelopeOf(step.send, agentOf(step.as, scope), scope)
-  const ask = (gateway = step.gateway): Promise<Answer> =>
+  const askOnce = (gateway: number | undefined): Promise<Answer> =>
     caller.call(method, rest.join(' '), {
       body,
       headers: value(step.headers ?? {}) as CallOptions['headers'],
@@ -114,6 +114,10 @@ async function checkRequest(step: Step, scope: Scope, world: World, keep: (kept:
       gateway,
       observe: world.observe,
     })
+  // Challenges and registrations have a rate of their own, which other cases use up (spec 3.15).
+  const isAboutRates = JSON.stringify([step.expect, step.outcomes]).includes('rate_limited')
+  const ask = (gateway = step.gateway): Promise<Answer> =>
+    isAboutRates ? askOnce(gateway) : untilAdmitted(() => askOnce(gateway))
   if (step.at_once !== undefined) {
     // Over all gateways, so that a rule that holds for each of them alone is not enough.
     const answers = await Promise.all(Array.from({ length: step.at_once }, (_, at) => ask(at + 1)))
