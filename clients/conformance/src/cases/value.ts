@@ -22,7 +22,8 @@ const MAKERS: Readonly<Record<string, (given: never) => unknown>> = {
   $uri: (text: string) => encodeURIComponent(text),
   $replace: ([text, from, to]: [string, string, string]) => text.replaceAll(from, to),
   $pad: ([text, bytes]: [string, number]) => text + ' '.repeat(bytes - Buffer.byteLength(text)),
-  $sorted: (texts: string[]) => texts.toSorted(),
+  $sorted: (values: unknown[]) =>
+    values.toSorted((a, b) => Buffer.compare(Buffer.from(JSON.stringify(a)), Buffer.from(JSON.stringify(b)))),
   $merge: (objects: object[]) => Object.assign({}, ...objects),
   $without: ([object, ...names]: [object, ...string[]]) =>
     Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name))),
