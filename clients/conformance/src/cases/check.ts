@@ -3,7 +3,7 @@ import type { Agent } from '../http/agent.ts'
 import type { Answer } from '../http/exchange.ts'
 import { checkAnswer } from './every-answer.ts'
 import { mismatch } from './match.ts'
-import { outcomeOf } from './steps.ts'
+import { outcomeOf } from './outcome.ts'
 
 /** @param expected with the looser expectations of case files too. @throws Error that says what differs. */
 export function check(came: unknown, expected: unknown, what: string): void {

@@ -40,7 +40,7 @@ const FILE_KEYS = ['about', 'spec', 'needs', 'agents', 'strangers', 'setup', 'ca
 const CASE_KEYS = ['name', 'spec', 'needs', 'agents', 'strangers', 'each', 'each_from', 'steps']
 const STEP_KEYS = [
   ...['as', 'do', 'send', 'make', 'body', 'text', 'headers', 'sign', 'gateway', 'expect', 'keep', 'eventually'],
-  ...['at_once', 'outcomes', 'all', 'spent', 'solve', 'operate', 'set', 'check', 'wait'],
+  ...['pages', 'at_once', 'outcomes', 'all', 'spent', 'solve', 'operate', 'set', 'check', 'wait'],
 ]
 
 /** @param folder with `<group>/<file>.yaml`. @throws Error for a file that is no case file. */

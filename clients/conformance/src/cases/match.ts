@@ -13,6 +13,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
     typeof came === 'string' && new RegExp(pattern, 'u').test(came)
       ? undefined
       : differs(path, came, `a text like /${pattern}/`),
+  $contains: (came, part: string, path) =>
+    typeof came === 'string' && came.includes(part) ? undefined : differs(path, came, `a text that contains ${part}`),
   $within: (came, [least, most]: [number, number], path) =>
     typeof came === 'number' && came >= least && came <= most
       ? undefined
@@ -68,7 +70,7 @@ export function mismatch(came: unknown, expected: unknown, path: string): string
   }
   const entries = Object.entries(expected)
   const [[name, argument] = ['', undefined]] = entries
-  const check = entries.length === 1 ? CHECKS[name] : undefined
+  const check = entries.length === 1 && Object.hasOwn(CHECKS, name) ? CHECKS[name] : undefined
   if (check !== undefined) return check(came, argument as never, path)
   if (typeOf(came) !== 'object') return differs(path, came, shown(expected))
   const extra = Object.keys(came as object).find((key) => !Object.hasOwn(expected, key))

@@ -5,6 +5,8 @@ import type { Answer } from '../http/exchange.ts'
 import type { World } from './case.ts'
 import { checkAnswer } from './every-answer.ts'
 import { mismatch } from './match.ts'
+import { outcomeOf } from './outcome.ts'
+import { readPages } from './pages.ts'
 import { evaluate, lookUp, type Scope } from './value.ts'
 
 export interface Step {
@@ -28,6 +30,8 @@ export interface Step {
   readonly keep?: string
   /** Repeats the step until it is as expected: an effect that the specification allows to be late. */
   readonly eventually?: boolean
+  /** Reads a list to its end: `/v2/inbox?limit=2`. Keeps and compares `items`, `ids` and the `sizes` of pages. */
+  readonly pages?: unknown
   /** Sends the request this many times at once. `outcomes` counts the answers. */
   readonly at_once?: number
   readonly outcomes?: Readonly<Record<string, number>>
@@ -94,7 +98,14 @@ async function tryStep(step: Step, scope: Record<string, unknown>, world: World)
   else if (step.operate !== undefined) keep(await world.operator.run(...step.operate.map((one) => String(value(one)))))
   else if (step.make !== undefined) keep(await envelopeOf(step.make, agentOf(step.as, scope), scope))
   else if (step.spent !== undefined) await checkSpending(step.spent, scope)
-  else await checkRequest(step, scope, world, keep)
+  else if (step.pages !== undefined) {
+    const pages = await readPages(
+      step.as === undefined ? world.anonymous : agentOf(step.as, scope),
+      String(value(step.pages)),
+    )
+    keep(pages)
+    if (step.expect !== undefined) fail(mismatch(pages, { $has: value(step.expect) }, String(step.pages)))
+  } else await checkRequest(step, scope, world, keep)
 }
 
 async function checkRequest(step: Step, scope: Scope, world: World, keep: (kept: unknown) => void): Promise<void> {
@@ -169,12 +180,6 @@ async function envelopeOf(asked: EnvelopeAsked, from: Agent, scope: Scope): Prom
         })
   const kept = Object.entries(envelope).filter(([name]) => !without.includes(name))
   return { ...Object.fromEntries(kept), ...then }
-}
-
-/** `202`, or `409 id_conflict`. */
-export function outcomeOf({ status, body }: Answer): string {
-  const code: unknown = body?.error?.code
-  return typeof code === 'string' ? `${status} ${code}` : `${status}`
 }
 
 export function countOutcomes(answers: readonly Answer[]): Record<string, number> {

@@ -14,7 +14,11 @@ const MAKERS: Readonly<Record<string, (given: never) => unknown>> = {
   $hex: (bytes: number) => randomBytes(bytes).toString('hex'),
   $base64: (bytes: number) => randomBytes(bytes).toString('base64'),
   $sha256: (text: string) => createHash('sha256').update(text).digest('hex'),
-  $now: (seconds: number) => new Date(Date.now() + seconds * 1_000).toISOString(),
+  $now: (given: number | [number, number]) => {
+    const [seconds = 0, digits = 3] = [given].flat()
+    const [second = '', fraction = ''] = new Date(Date.now() + seconds * 1_000).toISOString().split(/[.Z]/)
+    return `${second}${digits === 0 ? '' : `.${fraction.padEnd(digits, '0').slice(0, digits)}`}Z`
+  },
   $unix: (seconds: number) => Math.floor(Date.now() / 1_000) + seconds,
   $seconds: (date: string) => Math.floor(Date.parse(date) / 1_000),
   $json: (value: unknown) => JSON.stringify(value),
@@ -37,7 +41,7 @@ export function evaluate(given: unknown, scope: Scope): unknown {
   if (typeof given !== 'object' || given === null) return given
   const entries = Object.entries(given)
   const [[name, argument] = ['', undefined]] = entries
-  const maker = entries.length === 1 ? MAKERS[name] : undefined
+  const maker = entries.length === 1 && Object.hasOwn(MAKERS, name) ? MAKERS[name] : undefined
   if (maker !== undefined) return maker(evaluate(argument, scope) as never)
   return Object.fromEntries(entries.map(([key, value]) => [fill(key, scope), evaluate(value, scope)]))
 }
