@@ -28,7 +28,11 @@ const PARSERS: Record<string, ((text: string) => unknown)[]> = {
   'public key': [(text) => parsePublicKey(text)],
   'agent id': [(text) => orRefused(isAgentId(text)), (text) => (isAgentId(text) ? parseSender(text) : undefined)],
   base64: [decodeBase64, base64ByteLength],
-  name: [(text) => orRefused(isName(text)), (text) => orRefused(isAgentName(text)), (text) => parseAddress(`${text}@h`)],
+  name: [
+    (text) => orRefused(isName(text)),
+    (text) => orRefused(isAgentName(text)),
+    (text) => parseAddress(`${text}@h`),
+  ],
   authority: [(text) => parseAddress(`bob@${text}`), (text) => parseSender(`bob@${text}`)],
   'board id': [(text) => orRefused(isBoardId(text)), (text) => parseAddress(`board:${text}`)],
   'envelope id': [(text) => orRefused(isMessageId(text))],
