@@ -140,7 +140,7 @@ function rowsOf({ name, each, each_from, each_pair }: CaseText, { rows = {} }: C
 }
 
 /** In the package the vectors stand beside `dist`, in a clone under docs. `kinds.name.valid` finds the kind called name. */
-function vectorsOf(place: string): Row[] {
+export function vectorsOf(place: string): Row[] {
   const [file = '', ...list] = place.split(' ')
   const all: unknown = JSON.parse(readFileSync(findFolder('vectors') + file, 'utf8'))
   const rows = list

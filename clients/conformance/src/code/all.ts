@@ -1,4 +1,6 @@
 /** The cases that are code, because data cannot say what they do. */
 import type { Case } from '../cases/case.ts'
+import { JSON_CASES } from './formats/json.ts'
+import { VERDICT_CASES } from './requests/verdicts.ts'
 
-export const CODE_CASES: readonly Case[] = []
+export const CODE_CASES: readonly Case[] = [...JSON_CASES, ...VERDICT_CASES]
