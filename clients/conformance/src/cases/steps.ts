@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent, type Caller, type CallOptions, untilAdmitted } from '../http/agent.ts'
 import { EventStream, openStream } from '../http/event-stream.ts'
 import type { Answer } from '../http/exchange.ts'
+import { openRaw } from '../http/raw.ts'
 import type { Respond } from '../run/receiver.ts'
 import type { World } from './case.ts'
 import { checkAnswer } from './every-answer.ts'
@@ -58,6 +59,8 @@ export interface Step {
   readonly set?: unknown
   /** A value to compare with `expect`. */
   readonly check?: unknown
+  /** Bytes for a new connection. `expect` is the list of outcomes, such as `[404 not_found, 200]`. */
+  readonly raw?: unknown
   /** Waits for this many seconds. Only for rules about time. */
   readonly wait?: unknown
 }
@@ -113,6 +116,7 @@ async function tryStep(step: Step, scope: Record<string, unknown>, world: World)
   else if (step.solve !== undefined) keep(await agentOf(step.solve, scope).solve())
   else if (step.operate !== undefined) keep(await world.operator.run(...step.operate.map((one) => String(value(one)))))
   else if (step.make !== undefined) keep(await envelopeOf(step.make, agentOf(step.as, scope), scope))
+  else if (step.raw !== undefined) await checkRaw(step, scope, world)
   else if (step.spent !== undefined) await checkSpending(step.spent, scope)
   else if (step.pages !== undefined) {
     const pages = await readPages(
@@ -157,6 +161,17 @@ async function checkRequest(step: Step, scope: Scope, world: World, keep: (kept:
   const what = `${method} ${rest.join(' ')}`
   fail(checkAnswer(answer), what)
   if (step.expect !== undefined) fail(checkExpected(answer, value(step.expect)), what)
+}
+
+async function checkRaw(step: Step, scope: Scope, { server }: World): Promise<void> {
+  const expected = evaluate(step.expect, scope)
+  using connection = openRaw(server.urls[(step.gateway ?? 1) - 1] ?? '')
+  connection.write(evaluate(step.raw, scope) as string | Uint8Array)
+  const answers = await connection.answers(Array.isArray(expected) ? expected.length : 1)
+  const what = JSON.stringify(step.raw).slice(0, 100)
+  // The answer to bytes that are not well-formed HTTP may have any body (spec 4.1). Such a case has a looser expectation.
+  if (Array.isArray(expected)) for (const answer of answers) fail(checkAnswer(answer), what)
+  fail(mismatch(answers.map(outcomeOf), expected, 'the answers'), what)
 }
 
 /** @returns what differs; undefined if nothing does. */

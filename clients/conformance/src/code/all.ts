@@ -2,5 +2,7 @@
 import type { Case } from '../cases/case.ts'
 import { CONCURRENCY } from './events/concurrency.ts'
 import { SCENARIO } from './events/scenario.ts'
+import { JSON_CASES } from './formats/json.ts'
+import { VERDICT_CASES } from './requests/verdicts.ts'
 
-export const CODE_CASES: readonly Case[] = [...CONCURRENCY, SCENARIO]
+export const CODE_CASES: readonly Case[] = [...CONCURRENCY, SCENARIO, ...JSON_CASES, ...VERDICT_CASES]

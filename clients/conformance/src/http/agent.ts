@@ -179,8 +179,8 @@ function callWith(
   const body = bytesOf(given)
   const correct = { ...signed.headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) }
   const changed = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
-  const lines = Object.entries({ ...correct, ...changed }).flatMap(([name, value]) =>
-    value === null ? [] : [[name, value] as const],
+  const lines = Object.entries<string | readonly string[] | null>({ ...correct, ...changed }).flatMap(([name, value]) =>
+    value === null ? [] : [[name, typeof value === 'string' ? headerText(value) : value.map(headerText)] as const],
   )
   const sent = {
     method,
@@ -209,6 +209,11 @@ async function repeatWhile(isRefused: (answer: Answer) => boolean, call: () => P
     if (!isRefused(answer) || tries === MAX_TRIES) return answer
     await sleep(Number(answer.headers.get('retry-after') ?? 1) * 1_000)
   }
+}
+
+/** Node sends header values as Latin-1, so other characters are given as the bytes of their UTF-8. */
+function headerText(value: string): string {
+  return /^[\0-\xff]*$/.test(value) ? value : Buffer.from(value).toString('latin1')
 }
 
 function bytesOf(body: unknown): string | Uint8Array | undefined {
