@@ -27,8 +27,8 @@ export interface Step {
   readonly expect?: unknown
   /** The name under which later steps know the answer, the envelope or the solved challenge. */
   readonly keep?: string
-  /** Repeats the step until it is as expected: an effect that the specification allows to be late. */
-  readonly eventually?: boolean
+  /** Repeats the step until it is as expected, for so many seconds: an effect that the specification allows to be late. */
+  readonly eventually?: boolean | number
   /** Sends the request this many times at once. `outcomes` counts the answers. */
   readonly at_once?: number
   readonly outcomes?: Readonly<Record<string, number>>
@@ -73,8 +73,9 @@ export async function runSteps(steps: readonly Step[], scope: Record<string, unk
 }
 
 async function runStep(step: Step, scope: Record<string, unknown>, world: World): Promise<void> {
-  if (step.eventually !== true) return tryStep(step, scope, world)
-  for (const endMs = Date.now() + LATE_MS; ; ) {
+  const { eventually = false } = step
+  if (eventually === false) return tryStep(step, scope, world)
+  for (const endMs = Date.now() + (eventually === true ? LATE_MS : eventually * 1_000); ; ) {
     try {
       return await tryStep(step, scope, world)
     } catch (error) {
@@ -107,7 +108,7 @@ async function checkRequest(step: Step, scope: Scope, world: World, keep: (kept:
   const [method = '', ...rest] = (step.send === undefined ? String(value(step.do)) : 'POST /v2/messages').split(' ')
   const body =
     step.send === undefined
-      ? value(step.text ?? step.body)
+      ? (value(step.text) ?? value(step.body) ?? undefined)
       : await envelopeOf(step.send, agentOf(step.as, scope), scope)
   const ask = (gateway = step.gateway): Promise<Answer> =>
     caller.call(method, rest.join(' '), {
@@ -125,7 +126,7 @@ async function checkRequest(step: Step, scope: Scope, world: World, keep: (kept:
     return
   }
   const answer = await patiently(step, ask)
-  keep({ status: answer.status, headers: answer.headers, body: answer.body, text: answer.text, sent: body })
+  keep({ ...answer, headers: Object.fromEntries(answer.headers), sent: body })
   const what = `${method} ${rest.join(' ')}`
   fail(checkAnswer(answer), what)
   if (step.expect !== undefined) fail(checkExpected(answer, value(step.expect)), what)
@@ -156,11 +157,12 @@ async function checkRaw(step: Step, scope: Scope, { server }: World): Promise<vo
 function checkExpected(answer: Answer, expected: unknown): string | undefined {
   if (typeof expected !== 'object' || expected === null)
     return mismatch(outcomeOf(answer), String(expected), 'the answer')
-  const { status, code, headers = {}, body, text } = expected as Record<string, unknown>
+  const { status, code, headers = {}, body, text, seconds } = expected as Record<string, unknown>
   const { error } = answer.body ?? {}
   return (
     (status === undefined ? undefined : mismatch(answer.status, status, 'the status')) ??
     (code === undefined ? undefined : mismatch(error?.code, code, 'the code')) ??
+    (seconds === undefined ? undefined : mismatch(answer.seconds, seconds, 'the seconds until the answer')) ??
     (body === undefined ? undefined : mismatch(answer.body, body, 'the body')) ??
     (text === undefined ? undefined : mismatch(answer.text, text, 'the text of the body')) ??
     Object.entries(headers as object)

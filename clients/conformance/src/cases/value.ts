@@ -20,6 +20,7 @@ const MAKERS: Readonly<Record<string, (given: never) => unknown>> = {
   $unix: (seconds: number) => Math.floor(Date.now() / 1_000) + seconds,
   $json: (value: unknown) => JSON.stringify(value),
   $upper: (text: string) => text.toUpperCase(),
+  $lower: (text: string) => text.toLowerCase(),
   $uri: (text: string) => encodeURIComponent(text),
   $replace: ([text, from, to]: [string, string, string]) => text.replaceAll(from, to),
   $pad: ([text, bytes]: [string, number]) => text + ' '.repeat(bytes - Buffer.byteLength(text)),
@@ -57,7 +58,6 @@ export function lookUp(path: string, scope: Scope): unknown {
 }
 
 function memberOf(value: unknown, name: string): unknown {
-  if (value instanceof Headers) return value.get(name) ?? undefined
   if (Array.isArray(value) && /^-?\d+$/.test(name)) return value.at(Number(name))
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
 }
