@@ -47,6 +47,7 @@ const CASE_KEYS = ['name', 'spec', 'needs', 'agents', 'strangers', 'each', 'each
 const STEP_KEYS = [
   ...['as', 'do', 'send', 'make', 'body', 'text', 'headers', 'sign', 'gateway', 'expect', 'keep', 'eventually'],
   ...['at_once', 'outcomes', 'all', 'spent', 'solve', 'operate', 'set', 'check', 'wait', 'raw'],
+  ...['open', 'close', 'deliveries', 'answer', 'with'],
 ]
 
 /** @param folder with `<group>/<file>.yaml`. @throws Error for a file that is no case file. */

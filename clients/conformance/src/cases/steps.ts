@@ -1,8 +1,10 @@
 /** Runs the steps of a case file. clients/conformance/cases/README.md describes them. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent, type Caller, type CallOptions } from '../http/agent.ts'
+import { EventStream, openStream } from '../http/event-stream.ts'
 import type { Answer } from '../http/exchange.ts'
 import { openRaw } from '../http/raw.ts'
+import type { Respond } from '../run/receiver.ts'
 import type { World } from './case.ts'
 import { checkAnswer } from './every-answer.ts'
 import { mismatch } from './match.ts'
@@ -27,7 +29,7 @@ export interface Step {
   readonly expect?: unknown
   /** The name under which later steps know the answer, the envelope or the solved challenge. */
   readonly keep?: string
-  /** Repeats the step until it is as expected, for so many seconds: an effect that the specification allows to be late. */
+  /** Repeats the step until it is as expected, because the effect may be late. A number is the most seconds that it takes. */
   readonly eventually?: boolean | number
   /** Sends the request this many times at once. `outcomes` counts the answers. */
   readonly at_once?: number
@@ -36,6 +38,15 @@ export interface Step {
   readonly all?: readonly Step[]
   /** What these agents have used today (spec 11.6): members of the budget. */
   readonly spent?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+  /** Opens an event stream, such as `GET /v2/stream?after=2`, and waits until its history is replayed. */
+  readonly open?: string
+  /** Closes a stream. */
+  readonly close?: string
+  /** The deliveries at this path of the receiver, which are compared with `expect`. */
+  readonly deliveries?: string
+  /** Says how the receiver answers deliveries at this path: a status, `hold`, or a list of both. */
+  readonly answer?: string
+  readonly with?: Respond | readonly Respond[]
   /** Asks for a challenge for the agent's key and solves it. */
   readonly solve?: string
   /** Arguments of the operator's command. */
@@ -94,6 +105,10 @@ async function tryStep(step: Step, scope: Record<string, unknown>, world: World)
   else if (step.wait !== undefined) await sleep(Number(value(step.wait)) * 1_000)
   else if (step.set !== undefined) keep(value(step.set))
   else if (step.check !== undefined) fail(mismatch(value(step.check), value(step.expect), JSON.stringify(step.check)))
+  else if (step.open !== undefined) keep(await openedStream(step, scope, world))
+  else if (step.close !== undefined) streamOf(step.close, scope).close()
+  else if (step.answer !== undefined) world.receiver.answer(String(value(step.answer)), ...[step.with ?? 204].flat())
+  else if (step.deliveries !== undefined) keep(checkDeliveries(step, scope, world))
   else if (step.solve !== undefined) keep(await agentOf(step.solve, scope).solve())
   else if (step.operate !== undefined) keep(await world.operator.run(...step.operate.map((one) => String(value(one)))))
   else if (step.make !== undefined) keep(await envelopeOf(step.make, agentOf(step.as, scope), scope))
@@ -179,6 +194,28 @@ async function checkSpending(spent: NonNullable<Step['spent']>, scope: Scope): P
   }
 }
 
+async function openedStream(step: Step, scope: Scope, world: World): Promise<EventStream> {
+  const target = String(evaluate(step.open, scope)).replace('GET ', '')
+  const headers = evaluate(step.headers ?? {}, scope) as Record<string, string>
+  const options = { headers, gateway: step.gateway, observe: world.observe }
+  const { answer, stream } = await openStream(agentOf(step.as, scope), target, options)
+  if (stream === undefined) throw new Error(`GET ${target} opened no stream (spec 9.7): ${outcomeOf(answer)}`)
+  world.stack.use(stream)
+  fail(checkAnswer(answer), `GET ${target}`)
+  await stream.until('cursor')
+  return stream
+}
+
+function checkDeliveries(step: Step, scope: Scope, world: World): unknown {
+  const path = String(evaluate(step.deliveries, scope))
+  const came = world.receiver.at(path).map(({ method, headers, body, isGivenUp }) => {
+    const text = body.toString()
+    return { method, headers, text, given_up: isGivenUp, id: headers['x-svc-message-id'] }
+  })
+  if (step.expect !== undefined) fail(mismatch(came, evaluate(step.expect, scope), `the deliveries to ${path}`))
+  return came
+}
+
 async function envelopeOf(asked: EnvelopeAsked, from: Agent, scope: Scope): Promise<unknown> {
   const { to, body = 'hello', seal_for, then = {}, without = [], ...members } = evaluate(asked, scope) as EnvelopeAsked
   const recipient = scope[String(to)] instanceof Agent ? agentOf(String(to), scope) : String(to)
@@ -209,6 +246,12 @@ function agentOf(name: string | undefined, scope: Scope): Agent {
   const agent = lookUp(name ?? 'as', scope)
   if (!(agent instanceof Agent)) throw new Error(`${name} is no agent of this case`)
   return agent
+}
+
+function streamOf(name: string, scope: Scope): EventStream {
+  const stream = lookUp(name, scope)
+  if (!(stream instanceof EventStream)) throw new Error(`${name} is no stream of this case`)
+  return stream
 }
 
 function fail(problem: string | undefined, what = ''): void {

@@ -48,13 +48,15 @@ function fill(text: string, scope: Scope): unknown {
   return text.replaceAll(/\$\{([^}]+)\}/g, (_, path: string) => String(lookUp(path, scope)))
 }
 
-/** @param path `first.body.messages.0.envelope.id`; `-1` is the last of a list. */
+/** @param path `first.body.messages.0.envelope.id`; `-1` is the last of a list, and `*` each element of it. */
 export function lookUp(path: string, scope: Scope): unknown {
-  return path.split('.').reduce((value: unknown, name, at) => {
-    const found = at === 0 ? scope[name] : memberOf(value, name)
-    if (found === undefined) throw new Error(`nothing is known as ${path}`)
-    return found
+  const [own, ...each] = path.split('.*.')
+  const found = (own ?? '').split('.').reduce((value: unknown, name, at) => {
+    const member = at === 0 ? scope[name] : memberOf(value, name)
+    if (member === undefined) throw new Error(`nothing is known as ${path}`)
+    return member
   }, undefined)
+  return each.length === 0 ? found : (found as unknown[]).map((one) => lookUp(`one.${each.join('.*.')}`, { one }))
 }
 
 function memberOf(value: unknown, name: string): unknown {

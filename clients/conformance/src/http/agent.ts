@@ -8,7 +8,7 @@ import { createKeyPair, type KeyPair } from '@svc/svc1/key-pair.ts'
 import { solveWork } from '@svc/svc1/pow.ts'
 import { formatPublicKey } from '@svc/svc1/public-key.ts'
 import { signBytes } from '@svc/svc1/sign.ts'
-import type { Answer, Observe } from './exchange.ts'
+import type { Answer, ExchangeOptions, Observe } from './exchange.ts'
 import type { Server } from './server.ts'
 
 /** Parts of the seven signed lines (spec 3.3) that differ from what is sent. `timestamp` and `nonce` are sent too. */
@@ -21,14 +21,13 @@ export interface Signing {
   readonly nonce?: string
 }
 
-export interface CallOptions {
+export interface CallOptions extends ExchangeOptions {
   /** A string or bytes are sent unchanged, anything else as JSON. */
   readonly body?: unknown
   /** Added to the correct headers, or in their place. `null` removes one; a list is sent as several lines. */
   readonly headers?: Readonly<Record<string, string | readonly string[] | null>> | undefined
   readonly sign?: Signing | undefined
   readonly gateway?: number | undefined
-  readonly observe?: Observe | undefined
 }
 
 export interface Caller {
@@ -173,7 +172,7 @@ interface Signed {
 function callWith(
   server: Server,
   line: string,
-  { body: given, headers = {}, gateway, observe }: CallOptions,
+  { body: given, headers = {}, gateway, observe, onStream }: CallOptions,
   signed: Signed = { headers: {} },
 ): Promise<Answer> {
   const [method = '', target = ''] = line.split(' ')
@@ -191,7 +190,7 @@ function callWith(
     signer: signed.signer,
     signedString: signed.signedString,
   }
-  return server.send(sent, { observe, ...(gateway === undefined ? {} : { gateway }) })
+  return server.send(sent, { observe, onStream, ...(gateway === undefined ? {} : { gateway }) })
 }
 
 /** Repeats a call that the rate limits or a lack of room refused, as spec 13.2 says. */

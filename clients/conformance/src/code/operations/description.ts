@@ -17,8 +17,7 @@ function nameless(operation: string): string {
   return operation.replaceAll(/\{[^}]*\}/g, '{}')
 }
 
-export const DESCRIPTION_CASES: readonly Case[] = [
-  {
+export const DESCRIPTION: Case = {
     id: 'operations/description/complete',
     title: 'The OpenAPI description: it has every operation of the API and the manifest, and no other',
     spec: ['1.4', '12.1'],
@@ -32,5 +31,4 @@ export const DESCRIPTION_CASES: readonly Case[] = [
       )
       check(described.toSorted(), specified().toSorted(), 'the described operations')
     },
-  },
-]
+}

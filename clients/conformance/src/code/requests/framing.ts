@@ -86,7 +86,7 @@ function caseOf(name: string, title: string, spec: string[], run: Case['run']): 
   return { id: `requests/framing/${name}`, title: `Framing: ${title}`, spec, needs: [], agents: 0, run }
 }
 
-export const FRAMING_CASES: readonly Case[] = [
+export const FRAMING: readonly Case[] = [
   caseOf('chunks', 'a chunked body is read, whatever the number and size of its chunks', ['3.20'], (world) =>
     sendSlowly(world, true),
   ),

@@ -86,7 +86,7 @@ function caseOf(name: string, title: string, run: Case['run'], { spec = ['3.15']
   return { id: `requests/rates/${name}`, title: `Request rates: ${title}`, spec, needs: all, agents: 0, run }
 }
 
-export const RATE_CASES: readonly Case[] = [
+export const RATES: readonly Case[] = [
   caseOf('burst', 'a client gets the full burst and rate over a single connection, and then 429 rate_limited', (world) =>
     expectBurst(world, world.server.urls.slice(0, 1)),
   ),
