@@ -48,7 +48,7 @@ function askForChallenge(url: string): string {
   return headOf(url, 'POST /v2/challenges', headers) + body
 }
 
-async function expectBurst(world: World, urls: readonly string[]): Promise<void> {
+async function expectBurst(urls: readonly string[]): Promise<void> {
   await sleep((BURST / RATE) * 1_000 + 500)
   const { admitted, seconds, answers } = await flood(urls, 3 * BURST, GET)
   check(admitted, { $within: [BURST, SLACK * BURST + RATE * seconds] }, 'admitted requests')
@@ -87,13 +87,13 @@ function caseOf(name: string, title: string, run: Case['run'], { spec = ['3.15']
 }
 
 export const RATES: readonly Case[] = [
-  caseOf('burst', 'a client gets the full burst and rate over a single connection, and then 429 rate_limited', (world) =>
-    expectBurst(world, world.server.urls.slice(0, 1)),
+  caseOf('burst', 'a client gets the full burst and rate over a single connection, and then 429 rate_limited', ({ server }) =>
+    expectBurst(server.urls.slice(0, 1)),
   ),
   caseOf(
     'gateways',
     'over two gateways a client gets no more than 1.2 times the burst',
-    (world) => expectBurst(world, world.server.urls),
+    ({ server }) => expectBurst(server.urls),
     { needs: ['gateways'] },
   ),
   ...Object.entries(REFUSED).map(([about, bytes], at) =>
