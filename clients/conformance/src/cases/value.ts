@@ -13,7 +13,6 @@ const MAKERS: Readonly<Record<string, (given: never) => unknown>> = {
   $sum: (numbers: unknown[]) => numbers.reduce((sum: number, one) => sum + Number(one), 0),
   $hex: (bytes: number) => randomBytes(bytes).toString('hex'),
   $base64: (bytes: number) => randomBytes(bytes).toString('base64'),
-  $bytes: (hex: string) => Buffer.from(hex, 'hex'),
   $parse: (text: string) => JSON.parse(text),
   $sha256: (text: string) => createHash('sha256').update(text).digest('hex'),
   $now: (seconds: number) => new Date(Date.now() + seconds * 1_000).toISOString(),
@@ -34,7 +33,7 @@ const MAKERS: Readonly<Record<string, (given: never) => unknown>> = {
 export function evaluate(given: unknown, scope: Scope): unknown {
   if (typeof given === 'string') return fill(given, scope)
   if (Array.isArray(given)) return given.map((one) => evaluate(one, scope))
-  if (typeof given !== 'object' || given === null || given instanceof Uint8Array) return given
+  if (typeof given !== 'object' || given === null) return given
   const entries = Object.entries(given)
   const [[name, argument] = ['', undefined]] = entries
   const maker = entries.length === 1 ? MAKERS[name] : undefined

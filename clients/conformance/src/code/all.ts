@@ -5,6 +5,7 @@ import { SCENARIO } from './events/scenario.ts'
 import { JSON_BODIES } from './formats/json.ts'
 import { DESCRIPTION } from './operations/description.ts'
 import { FRAMING } from './requests/framing.ts'
+import { PAGES } from './requests/pages.ts'
 import { RATES } from './requests/rates.ts'
 import { VERDICTS } from './requests/verdicts.ts'
 
@@ -14,6 +15,7 @@ export const CODE_CASES: readonly Case[] = [
   ...JSON_BODIES,
   DESCRIPTION,
   ...FRAMING,
+  PAGES,
   ...RATES,
   ...VERDICTS,
 ]
