@@ -2,5 +2,6 @@
 import type { Case } from '../cases/case.ts'
 import { CONCURRENCY } from './events/concurrency.ts'
 import { SCENARIO } from './events/scenario.ts'
+import { DELIVERIES } from './webhooks/deliveries.ts'
 
-export const CODE_CASES: readonly Case[] = [...CONCURRENCY, SCENARIO]
+export const CODE_CASES: readonly Case[] = [...CONCURRENCY, SCENARIO, ...DELIVERIES]
