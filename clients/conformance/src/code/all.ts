@@ -2,6 +2,20 @@
 import type { Case } from '../cases/case.ts'
 import { SCENARIO } from './events/scenario.ts'
 import { STREAMS } from './events/streams.ts'
+import { JSON_CASES } from './formats/json.ts'
+import { ORDER_OF_FAULTS } from './messages/order-of-faults.ts'
+import { READERS } from './messages/readers.ts'
+import { SHUTTING } from './messages/shutting.ts'
+import { VERDICT_CASES } from './requests/verdicts.ts'
 import { DELIVERIES } from './webhooks/deliveries.ts'
 
-export const CODE_CASES: readonly Case[] = [SCENARIO, ...STREAMS, ...DELIVERIES]
+export const CODE_CASES: readonly Case[] = [
+  ORDER_OF_FAULTS,
+  READERS,
+  ...SHUTTING,
+  ...STREAMS,
+  SCENARIO,
+  ...JSON_CASES,
+  ...VERDICT_CASES,
+  ...DELIVERIES,
+]

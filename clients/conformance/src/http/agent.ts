@@ -184,8 +184,9 @@ function callWith(
   const body = bytesOf(given)
   const correct = { ...signed.headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) }
   const changed = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
-  const lines = Object.entries({ ...correct, ...changed }).flatMap(([name, value]) =>
-    value === null ? [] : [[name, value] as const],
+  const lines = Object.entries<string | readonly string[] | null>({ ...correct, ...changed }).flatMap(
+    ([name, value]) =>
+      value === null ? [] : [[name, typeof value === 'string' ? headerText(value) : value.map(headerText)] as const],
   )
   const sent = {
     method,
@@ -199,16 +200,30 @@ function callWith(
 }
 
 /** Repeats a call that the rate limits or a lack of room refused, as spec 13.2 says. */
-async function patiently(call: () => Promise<Answer>): Promise<Answer> {
+function patiently(call: () => Promise<Answer>): Promise<Answer> {
+  return repeatWhile(({ status }) => status === 429 || status === 503, call)
+}
+
+/** Repeats a call that the rate limits (spec 3.15) refused. */
+export function untilAdmitted(call: () => Promise<Answer>): Promise<Answer> {
+  return repeatWhile(({ body }) => body?.error?.code === 'rate_limited', call)
+}
+
+async function repeatWhile(isRefused: (answer: Answer) => boolean, call: () => Promise<Answer>): Promise<Answer> {
   for (let tries = 1; ; tries += 1) {
     const answer = await call()
-    if ((answer.status !== 429 && answer.status !== 503) || tries === MAX_TRIES) return answer
+    if (!isRefused(answer) || tries === MAX_TRIES) return answer
     await sleep(waitMs(answer))
   }
 }
 
 function waitMs({ headers }: Answer): number {
   return Number(headers.get('retry-after') ?? 1) * 1_000
+}
+
+/** Node sends header values as Latin-1, so other characters are given as the bytes of their UTF-8. */
+function headerText(value: string): string {
+  return /^[\0-\xff]*$/.test(value) ? value : Buffer.from(value).toString('latin1')
 }
 
 function bytesOf(body: unknown): string | Uint8Array | undefined {

@@ -7,7 +7,7 @@ export interface Sent {
   readonly method: string
   /** Path and query of the request line. */
   readonly target: string
-  /** A list is sent as several lines. */
+  /** A list is sent as several lines; an empty one as none, also for `host`. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>
   readonly body?: string | Uint8Array | undefined
   readonly signer?: string | undefined
@@ -46,12 +46,14 @@ export function exchange(base: string, sent: Sent, options: ExchangeOptions = {}
   const { body } = sent
   const framing =
     body === undefined || 'transfer-encoding' in sent.headers ? {} : { 'content-length': `${Buffer.byteLength(body)}` }
+  const { host, ...others } = sent.headers
   const asked: RequestOptions = {
     hostname: url.hostname.replace(/^\[|\]$/g, ''),
     port: url.port || (isTls ? 443 : 80),
     method: sent.method,
     path: url.pathname.replace(/\/$/, '') + sent.target,
-    headers: { ...framing, ...sent.headers } as Record<string, string | string[]>,
+    headers: { ...framing, ...others, ...(host?.length ? { host } : {}) } as Record<string, string | string[]>,
+    setHost: host === undefined,
     agent: pools[isTls ? 'https:' : 'http:'],
     timeout: PATIENCE_MS,
   }

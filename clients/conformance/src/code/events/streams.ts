@@ -118,7 +118,8 @@ export const STREAMS: readonly Case[] = [
       const stored = JSON.stringify(envelope)
       await got(ben.post('/v2/messages', stored.replace('"big":1,', '"big":1.0,')))
       await live.until('message')
-      for (const { text } of [live, await open()]) check(text.includes(stored), true, 'whether the text is the stored form')
+      for (const { text } of [live, await open()])
+        check(text.includes(stored), true, 'whether the text is the stored form')
     },
   },
 ]
