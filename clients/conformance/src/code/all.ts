@@ -3,7 +3,6 @@ import type { Case } from '../cases/case.ts'
 import { SCENARIO } from './events/scenario.ts'
 import { STREAMS } from './events/streams.ts'
 import { JSON_BODIES } from './formats/json.ts'
-import { JSON_CASES } from './formats/json.ts'
 import { ORDER_OF_FAULTS } from './messages/order-of-faults.ts'
 import { READERS } from './messages/readers.ts'
 import { SHUTTING } from './messages/shutting.ts'
@@ -12,7 +11,6 @@ import { FRAMING } from './requests/framing.ts'
 import { PAGES } from './requests/pages.ts'
 import { RATES } from './requests/rates.ts'
 import { VERDICTS } from './requests/verdicts.ts'
-import { VERDICT_CASES } from './requests/verdicts.ts'
 import { DELIVERIES } from './webhooks/deliveries.ts'
 
 export const CODE_CASES: readonly Case[] = [
@@ -27,7 +25,5 @@ export const CODE_CASES: readonly Case[] = [
   ...RATES,
   ...VERDICTS,
   ...STREAMS,
-  ...JSON_CASES,
-  ...VERDICT_CASES,
   ...DELIVERIES,
 ]
