@@ -65,7 +65,7 @@ export interface Step {
   readonly with?: Readonly<Record<string, unknown>>
   /** Default `ok`. */
   readonly reply?: Reply
-  /** How many seconds the client has. Default 15. */
+  /** How many seconds the client has. Default 30. */
   readonly within?: number
 }
 

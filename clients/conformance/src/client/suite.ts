@@ -24,7 +24,9 @@ export type ClientCaseInfo = Pick<ClientCase, 'id' | 'title' | 'spec' | 'level'>
 
 /** Most of the time of a case is waiting. */
 const ADAPTERS = 6
-const STEP_SECONDS = 15
+const STEP_SECONDS = 30
+/** A program may be loaded first, on a busy machine. */
+const START_SECONDS = 90
 
 export function listClientCases(): readonly ClientCaseInfo[] {
   return allCases().map(({ id, title, spec, level }) => ({ id, title, spec, level }))
@@ -124,7 +126,7 @@ async function runCase(one: ClientCase, driver: Driver): Promise<CaseResult> {
 async function take(one: ClientCase, driver: Driver, service: ScriptedService, folder: string): Promise<string[]> {
   const { name, secretKey } = memberOf(one.as)
   const identity = { base_url: service.url, name, secret_key: Buffer.from(secretKey).toString('hex'), folder }
-  const start = async (): Promise<AdapterReply> => refusedIfSkipped('start', await driver.request('start', identity))
+  const start = async (): Promise<AdapterReply> => refusedIfSkipped('start', await driver.request('start', identity, START_SECONDS))
   let started = await start()
   let wrong = judgeReply({ do: 'start' }, started)
   for (const step of one.steps) {
