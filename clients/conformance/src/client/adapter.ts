@@ -40,7 +40,9 @@ export class Adapter implements AsyncDisposable {
     const answer = Promise.withResolvers<AdapterReply>()
     this.#waiting.set(id, answer)
     // Node's `readline` takes these two characters for the end of a line.
-    const request = JSON.stringify({ id, do: operation, ...args }).replace(/[\u2028\u2029]/g, (one) => (one === '\u2028' ? '\\u2028' : '\\u2029'))
+    const request = JSON.stringify({ id, do: operation, ...args }).replace(/[\u2028\u2029]/g, (one) =>
+      one === '\u2028' ? '\\u2028' : '\\u2029',
+    )
     this.#child.stdin?.write(`${request}\n`)
     const timer = setTimeout(() => answer.resolve('late'), timeoutMs)
     return answer.promise.finally(() => clearTimeout(timer))

@@ -102,6 +102,8 @@ export interface ClientCase {
   readonly events: readonly StoredEvent[]
   /** The next answers to requests of a kind. When they are used up, the service answers as it should. */
   readonly answers: Readonly<Record<Route, readonly Answer[]>>
+  /** What the adapter must answer when it starts, because a client may sign a request then. Default `ok`. */
+  readonly start: Reply
   readonly steps: readonly Step[]
   readonly expect: readonly Expectation[]
 }
@@ -110,6 +112,6 @@ const FILES = ['signing', 'sending', 'retrying', 'clock', 'reading', 'streams', 
 
 export function readCases(): ClientCase[] {
   return FILES.flatMap((file) => parse(readFileSync(new URL(`cases/${file}.yaml`, import.meta.url), 'utf8'))).map(
-    (one) => ({ level: 'must', as: 'bob', ahead: 0, events: [], answers: {}, expect: [], ...one }),
+    (one) => ({ level: 'must', as: 'bob', ahead: 0, events: [], answers: {}, start: 'ok', expect: [], ...one }),
   )
 }

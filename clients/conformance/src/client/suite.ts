@@ -126,9 +126,10 @@ async function runCase(one: ClientCase, driver: Driver): Promise<CaseResult> {
 async function take(one: ClientCase, driver: Driver, service: ScriptedService, folder: string): Promise<string[]> {
   const { name, secretKey } = memberOf(one.as)
   const identity = { base_url: service.url, name, secret_key: Buffer.from(secretKey).toString('hex'), folder }
-  const start = async (): Promise<AdapterReply> => refusedIfSkipped('start', await driver.request('start', identity, START_SECONDS))
+  const start = async (): Promise<AdapterReply> =>
+    refusedIfSkipped('start', await driver.request('start', identity, START_SECONDS))
   let started = await start()
-  let wrong = judgeReply({ do: 'start' }, started)
+  let wrong = judgeReply({ do: 'start', reply: one.start }, started)
   for (const step of one.steps) {
     if (wrong !== undefined) break
     if (step.do === 'restart') {

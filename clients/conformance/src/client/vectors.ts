@@ -26,6 +26,7 @@ export function readVectorCases(): ClientCase[] {
       ahead: 0,
       events: [],
       answers: {},
+      start: 'ok',
       steps: [
         {
           do: 'verify',
