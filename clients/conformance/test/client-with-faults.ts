@@ -1,6 +1,6 @@
 /**
- * A small client that keeps the rules, unless the environment variable FAULT names the one to break. It shows that the suite can be
- * passed, and that each case can fail. It stores nothing but pins and a cursor, and asks for one page at a time.
+ * A small client that keeps the rules, unless `start` names the one to break. It shows that the suite can be passed, and that each case
+ * can fail.
  */
 import { createPublicKey, verify as verifyLaxly } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -18,8 +18,8 @@ import { formatPublicKey, isPublicKey, parsePublicKey } from '@svc/svc1/public-k
 import { signBytes, signRequest } from '@svc/svc1/sign.ts'
 import { type Given, serve } from '../adapters/serve.ts'
 
-const FAULT = process.env.FAULT
-const has = (...faults: string[]): boolean => faults.includes(FAULT ?? 'none')
+let fault = ''
+const has = (...faults: string[]): boolean => faults.includes(fault)
 
 const BACKOFF_MS = [100, 200, 400, 800, 1_600, 3_200]
 const LONGEST_WAIT_SECONDS = 30
@@ -313,7 +313,7 @@ async function* history(after: number, onGap: () => void): AsyncGenerator<Read> 
   for (;;) {
     const response = await call(`/v2/events?after=${after}`)
     if (isGap(response, after)) onGap()
-    const page = await response.json()
+    const page: Given = await response.json()
     yield* page.events
     if (page.next_cursor === after || has('one page') || (has('empty page ends') && page.events.length === 0)) return
     after = page.next_cursor
@@ -403,6 +403,7 @@ await serve({
   async start({ base_url, secret_key, folder, ...given }) {
     url = base_url
     name = given.name
+    fault = given.fault ?? ''
     key = createKeyPair(Buffer.from(secret_key, 'hex'))
     file = `${folder}/kept.json`
     kept = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : { cursor: 0, pins: {} }
