@@ -17,6 +17,8 @@ export interface Answer {
   /** How far `Date` is ahead of the clock, in seconds. */
   readonly date_ahead?: number
   readonly json?: unknown
+  /** The answer to a look-up: this name, with the key and the id of these agents. */
+  readonly agent?: { readonly name: string; readonly key: string; readonly id: string }
   readonly headers?: Readonly<Record<string, string>>
   /** `here`: another path of this service. `elsewhere`: another server. */
   readonly redirect?: 'here' | 'elsewhere'

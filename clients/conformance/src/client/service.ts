@@ -9,7 +9,7 @@ import { buffer } from 'node:stream/consumers'
 import type { Exchange } from '../result.ts'
 import { type Authentication, authenticate } from './authentication.ts'
 import type { Answer, ClientCase } from './case.ts'
-import { filledIn, REGISTERED } from './cast.ts'
+import { memberOf, REGISTERED } from './cast.ts'
 import { routeOf, SIGNED } from './routes.ts'
 import type { Seen } from './seen.ts'
 import { sendStream } from './stream-frames.ts'
@@ -155,7 +155,7 @@ export class ScriptedService implements AsyncDisposable {
     answer: Answer,
     usual: { status: number; value?: unknown; headers?: Record<string, string> } | undefined,
   ): Rendered {
-    const { status = usual?.status ?? 200, error, retry_after, html, date_ahead = 0, json, redirect } = answer
+    const { status = usual?.status ?? 200, error, retry_after, html, date_ahead = 0, json, agent, redirect } = answer
     const date = (aheadSeconds: number): string => new Date(this.#clockMs() + aheadSeconds * 1000).toUTCString()
     const headers: Record<string, string> = { date: date(date_ahead), 'x-request-id': 'scripted', ...usual?.headers }
     if (retry_after !== undefined) {
@@ -166,11 +166,11 @@ export class ScriptedService implements AsyncDisposable {
       headers.location = redirect === 'here' ? `${this.#url}/v2/health` : `${this.#elsewhereUrl}/v2/messages`
       return { status: 307, headers, body: '' }
     }
-    Object.assign(headers, filledIn(answer.headers ?? {}))
+    Object.assign(headers, answer.headers)
     if (headers['content-type']?.startsWith('text/event-stream')) return { status, headers, body: '' }
     headers['content-type'] = html ? 'text/html' : 'application/json; charset=utf-8'
     const refusal = error && { error: { code: error, message: 'This text may change at any time.' } }
-    const value = filledIn(json) ?? refusal ?? usual?.value ?? {}
+    const value = json ?? (agent && lookedUp(agent)) ?? refusal ?? usual?.value ?? {}
     const body = html ? '<html><body><h1>The proxy has no answer</h1></body></html>' : JSON.stringify(value)
     headers['content-length'] = String(Buffer.byteLength(body))
     return { status, headers, body }
@@ -196,6 +196,11 @@ function exchangeOf(
     },
     answer: { status: 0, headers: {}, body: '' },
   }
+}
+
+function lookedUp({ name, key, id }: NonNullable<Answer['agent']>): object {
+  const created_at = Math.floor(Date.now() / 1000) - 60
+  return { agent_id: memberOf(id).agentId, name, pubkey: memberOf(key).pubkey, created_at, revoked: false }
 }
 
 async function listen(server: Server): Promise<string> {

@@ -1,8 +1,12 @@
 /** Writes a stream (spec 9.7): frames as the case lists them, in pieces of the size that it names. */
 import type { ServerResponse } from 'node:http'
-import { setImmediate as turn } from 'node:timers/promises'
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import type { Frame } from './case.ts'
 import type { World } from './world.ts'
+
+/** The first byte of a character that has several. */
+const FIRST_OF_SEVERAL = 0xc0
+const CHARACTER_MS = 200
 
 export async function sendStream(
   response: ServerResponse,
@@ -19,8 +23,8 @@ export async function sendStream(
     const bytes = Buffer.from(textOf(frame, world))
     for (let at = 0; at < bytes.length && !response.destroyed; at += chunk) {
       await new Promise((resolve) => response.write(bytes.subarray(at, at + chunk), resolve))
-      // Otherwise the pieces could leave together.
-      await turn()
+      // Otherwise the pieces could arrive together. Those of a character matter most.
+      await ((bytes[at] ?? 0) >= FIRST_OF_SEVERAL && chunk === 1 ? sleep(CHARACTER_MS) : turn())
     }
   }
 }
