@@ -6,6 +6,9 @@ import { createInterface } from 'node:readline'
 export type Given = any
 export type Operations = Readonly<Record<string, (given: Given) => Promise<object | undefined>>>
 
+/** The client cannot do what it was asked. The message says what. */
+export class Unsupported extends Error {}
+
 /** Answers requests one after the other, until the input ends. An error's `code` is told. */
 export async function serve(operations: Operations): Promise<void> {
   for await (const line of createInterface({ input: process.stdin })) {
@@ -20,6 +23,7 @@ async function answerOf(operation: Operations[string] | undefined, given: Given)
   try {
     return { ok: (await operation(given)) ?? {} }
   } catch (error) {
+    if (error instanceof Unsupported) return { unsupported: error.message }
     const { code, reason, name, message } = error as Error & { code?: string; reason?: string }
     return { error: { code: String(code ?? reason ?? name), message } }
   }

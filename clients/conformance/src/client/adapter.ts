@@ -7,7 +7,8 @@ import { createInterface } from 'node:readline'
 export type AdapterReply =
   | { readonly ok: Readonly<Record<string, unknown>> }
   | { readonly error: { readonly code: string } }
-  | { readonly unsupported: true }
+  /** `true`, or what the client cannot do. */
+  | { readonly unsupported: true | string }
   | 'late'
 
 const STDERR_CHARACTERS = 2_000
@@ -60,7 +61,7 @@ export class Adapter implements AsyncDisposable {
       const { id, ...reply } = JSON.parse(line)
       const waiting = this.#waiting.get(id)
       if (waiting === undefined) throw new Error('its id is not that of a request')
-      if (!('ok' in reply || typeof reply.error?.code === 'string' || reply.unsupported === true))
+      if (!('ok' in reply || typeof reply.error?.code === 'string' || 'unsupported' in reply))
         throw new Error('it has neither ok nor error.code nor unsupported')
       waiting.resolve(reply)
     } catch (error) {

@@ -10,10 +10,14 @@ export interface Driver {
   stop(): Promise<void>
 }
 
+/** The adapter does not work at all, so that no case can be judged. */
+export class AdapterError extends Error {}
+
 /** An adapter that is started anew if it has ended, or was given up. */
 export class AdapterDriver implements Driver, AsyncDisposable {
   readonly #command: readonly string[]
   #adapter: Adapter | undefined
+  #hasAnswered = false
 
   constructor(command: readonly string[]) {
     this.#command = command
@@ -23,11 +27,12 @@ export class AdapterDriver implements Driver, AsyncDisposable {
     this.#adapter ??= new Adapter(this.#command)
     try {
       const reply = await this.#adapter.request(operation, { ...args }, seconds * 1000)
+      this.#hasAnswered = true
       if (reply === 'late') await this.stop()
       return reply
     } catch (error) {
       await this.stop()
-      throw error
+      throw this.#hasAnswered ? error : new AdapterError((error as Error).message)
     }
   }
 

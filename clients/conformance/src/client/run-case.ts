@@ -6,7 +6,7 @@ import type { CaseResult } from '../result.ts'
 import type { AdapterReply } from './adapter.ts'
 import type { ClientCase, Step } from './case.ts'
 import { filledIn, memberOf } from './cast.ts'
-import type { Driver } from './driver.ts'
+import { AdapterError, type Driver } from './driver.ts'
 import { judgeReply, judgeRequests } from './judge.ts'
 import { composed, type Forgery, type MessageDraft } from './messages.ts'
 import { ScriptedService } from './service.ts'
@@ -29,6 +29,7 @@ export async function runCase(one: ClientCase, driver: Driver): Promise<CaseResu
     problems = [...new Set([...faults, ...wrong])]
     if (problems.length > 0) status = 'failed'
   } catch (error) {
+    if (error instanceof AdapterError) throw error
     status = error instanceof Skipped ? 'skipped' : 'failed'
     problems = [(error as Error).message]
   } finally {
@@ -72,7 +73,8 @@ async function take(one: ClientCase, driver: Driver, service: ScriptedService, f
 
 /** @throws Skipped if the adapter cannot do this. */
 function refusedIfSkipped(operation: string, reply: AdapterReply): AdapterReply {
-  if (reply !== 'late' && 'unsupported' in reply) throw new Skipped(`the adapter does not support ${operation}`)
+  if (reply !== 'late' && 'unsupported' in reply)
+    throw new Skipped(`the client does not support ${reply.unsupported === true ? operation : reply.unsupported}`)
   return reply
 }
 

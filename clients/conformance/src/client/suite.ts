@@ -23,7 +23,10 @@ export function listClientCases(): readonly ClientCaseInfo[] {
   return allCases().map(({ id, title, spec, level }) => ({ id, title, spec, level }))
 }
 
-/** @returns the results in the order of `listClientCases`. */
+/**
+ * @returns the results in the order of `listClientCases`.
+ * @throws AdapterError if the adapter does not even answer its first request.
+ */
 export async function runClientSuite({ command, only, onResult }: ClientSuiteOptions): Promise<CaseResult[]> {
   const isChosen = (id: string): boolean => (only instanceof RegExp ? only.test(id) : id.includes(only ?? ''))
   const cases = allCases().filter(({ id }) => isChosen(id))
@@ -33,7 +36,10 @@ export async function runClientSuite({ command, only, onResult }: ClientSuiteOpt
   const workers = Array.from({ length: Math.min(ADAPTERS, queue.length) }, async () => {
     await using driver = new AdapterDriver(command)
     for (let one = queue.shift(); one !== undefined; one = queue.shift()) {
-      const result = await runCase(one, driver)
+      const result = await runCase(one, driver).catch((error: unknown) => {
+        queue.length = 0
+        throw error
+      })
       results.set(one.id, result)
       onResult?.(result)
     }
