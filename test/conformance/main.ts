@@ -1,6 +1,6 @@
 /**
  * `npx pnpm conformance`: writes docs/conformance.md from the names of the tests, and reports rows without tests. Runs no
- * test.
+ * test. `npx pnpm conformance run` is the public runner (clients/conformance), with its options.
  */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -16,15 +16,29 @@ const VITEST = join(ROOT, 'node_modules/vitest/vitest.mjs')
 
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024
 
-readCommandLine({
-  command: 'npx pnpm conformance',
-  does: 'Writes docs/conformance.md from the names of the tests, and fails if a row of the specification has none. Runs no test.',
-  options: {},
-})
-const { page, problems } = conformanceOf(await listTests())
-writeFileSync(join(ROOT, PAGE_PATH), page)
-for (const problem of problems) console.error(problem)
-process.exitCode = problems.length === 0 ? 0 : 1
+const COMMANDS: Readonly<Record<string, string>> = {
+  run: '@svc/conformance/main.ts',
+  differential: '../reference/differential/main.ts',
+}
+
+const command = COMMANDS[process.argv[2] ?? '']
+if (command === undefined) await writePage()
+else {
+  process.argv.splice(2, 1)
+  await import(command)
+}
+
+async function writePage(): Promise<void> {
+  readCommandLine({
+    command: 'npx pnpm conformance',
+    does: 'Writes docs/conformance.md from the names of the tests, and fails if a row of the specification has none. Runs no test.',
+    options: {},
+  })
+  const { page, problems } = conformanceOf(await listTests())
+  writeFileSync(join(ROOT, PAGE_PATH), page)
+  for (const problem of problems) console.error(problem)
+  process.exitCode = problems.length === 0 ? 0 : 1
+}
 
 /** Loads the modules, so that the rows of tables have their final names. */
 async function listTests(): Promise<NamedTest[]> {

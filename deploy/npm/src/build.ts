@@ -39,7 +39,7 @@ interface Built {
 }
 
 /**
- * Builds a package into a folder, which is emptied first: `package.json`, `README.md` and `dist`.
+ * Builds a package into a folder, which is emptied first: `package.json`, `README.md`, `dist` and the folders of its data.
  * @throws Error with the compiler's message if the sources do not compile for the package's platform.
  */
 export function buildPackage(published: Published, folder: string): Built {
@@ -64,6 +64,8 @@ export function buildPackage(published: Published, folder: string): Built {
     if (node.length > 0) compile(staging, { entries: node, browser: false }, declarations)
     nameModules(join(staging, 'dist'))
     cpSync(join(staging, 'dist'), join(folder, 'dist'), { recursive: true })
+    for (const [name, from] of Object.entries(published.data ?? {}))
+      cpSync(join(ROOT, from), join(folder, name), { recursive: true })
     for (const module of Object.values(published.bin)) chmodSync(join(folder, outputOf(module, 'js')), 0o755)
     write(join(folder, 'README.md'), readmeOf(published))
     write(join(folder, 'package.json'), `${JSON.stringify(manifestOf(published, dependencies), null, 2)}\n`)
@@ -146,7 +148,7 @@ function nameModules(folder: string): void {
 }
 
 function manifestOf(
-  { name, description, folder, exports, node, bin, engines, browser, mcpName }: Published,
+  { name, description, folder, exports, node, bin, engines, browser, mcpName, data = {} }: Published,
   dependencies: object,
 ): object {
   const owned = Object.values(OWNER).every((value) => !value.startsWith(PLACEHOLDER))
@@ -167,7 +169,7 @@ function manifestOf(
     type: 'module',
     ...(browser ? { sideEffects: false } : {}),
     engines: { node: engines },
-    files: ['dist'],
+    files: ['dist', ...Object.keys(data)],
     exports: { ...Object.fromEntries(entries), './package.json': './package.json' },
     ...(main === undefined ? {} : { types: outputOf(main, 'd.ts') }),
     ...(Object.keys(bin).length === 0

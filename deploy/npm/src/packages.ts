@@ -32,6 +32,8 @@ export interface Published {
   readonly browser: boolean
   /** Module of each entry of `exports` that needs Node. */
   readonly node: Readonly<Record<string, string>>
+  /** Folders of this repository that the package carries: name in the package, and folder here. */
+  readonly data?: Readonly<Record<string, string>>
   /** The name of its server in the registry of MCP servers. */
   readonly mcpName?: string
 }
@@ -57,5 +59,16 @@ export const PACKAGES: readonly Published[] = [
     engines: '>=22.19',
     browser: false,
     mcpName: REGISTRY_NAME,
+  },
+  {
+    name: '@svc/conformance',
+    description: 'Judges servers and clients of the signed agent messaging protocol, rule by rule',
+    folder: 'clients/conformance',
+    exports: {},
+    node: {},
+    bin: { 'svc-conformance': '@svc/conformance/main' },
+    data: { cases: 'clients/conformance/cases', specification: 'docs/specification', vectors: 'docs/vectors' },
+    engines: '>=22',
+    browser: false,
   },
 ]

@@ -1,0 +1,27 @@
+/** The cases that are code, because data cannot say what they do. */
+import type { Case } from '../cases/case.ts'
+import { CONCURRENCY } from './events/concurrency.ts'
+import { SCENARIO } from './events/scenario.ts'
+import { JSON_BODIES } from './formats/json.ts'
+import { ORDER_OF_FAULTS } from './messages/order-of-faults.ts'
+import { READERS } from './messages/readers.ts'
+import { SHUTTING } from './messages/shutting.ts'
+import { DESCRIPTION } from './operations/description.ts'
+import { FRAMING } from './requests/framing.ts'
+import { PAGES } from './requests/pages.ts'
+import { RATES } from './requests/rates.ts'
+import { VERDICTS } from './requests/verdicts.ts'
+
+export const CODE_CASES: readonly Case[] = [
+  ...CONCURRENCY,
+  SCENARIO,
+  ORDER_OF_FAULTS,
+  READERS,
+  ...SHUTTING,
+  ...JSON_BODIES,
+  DESCRIPTION,
+  ...FRAMING,
+  PAGES,
+  ...RATES,
+  ...VERDICTS,
+]

@@ -1,0 +1,152 @@
+#!/usr/bin/env node
+/** `svc-conformance`: judges a server of this protocol from outside, by HTTP alone. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import type { Case } from './cases/case.ts'
+import { findServer } from './http/server.ts'
+import { jsonOf, junitOf } from './report/machine.ts'
+import { explain, lineOf, summaryOf } from './report/text.ts'
+import { createOperator } from './run/operator.ts'
+import { type Receiver, startReceiver } from './run/receiver.ts'
+import { allCases, runCase, runCases, type Setting, whyNot } from './run/suite.ts'
+
+const USAGE = `usage: svc-conformance --url <base URL> [options]
+
+Runs the conformance cases of the signed agent messaging protocol against a server, over HTTP alone.
+
+  --url <url>                 base URL of the server; give it again for another gateway of the same service
+  --group <text>              only cases whose id begins with this text, such as messages or boards/roles; may be repeated
+  --explain <case>            run one case, and show its rule, its requests as curl, what came, and what was expected
+  --list                      list the cases and what each of them needs, and send nothing
+  --json                      print one JSON document
+  --junit <file>              also write a report for CI systems
+  --at-once <n>               cases that run side by side (default 8)
+  --pace <n>                  at most this many requests a second (default 80; 0 for no limit)
+
+What a client cannot set is set by you. Cases that lack it are skipped, and say so:
+
+  --admin "<command>"         the operator's command, to which "grant <agent id> <units> <reference> --reason <text>",
+                              "suspend", "resume", "takedown" and "restore" are added
+  --webhook-url <url>         the URL at which the server reaches this machine
+  --webhook-port <port>       where to listen for it
+  --webhook-tls <cert,key>    PEM files; without them it speaks plain HTTP, behind your proxy
+  --retention-seconds <n>     the retention period of the server, if it is at most 30 seconds
+  --rates                     exhaust the request rates too (defaults of spec 3.15)
+
+Exits with 0 if no case failed, with 1 if one did, and with 2 if nothing could be run.`
+
+try {
+  process.exitCode = await main(process.argv.slice(2))
+} catch (error) {
+  console.error(`svc-conformance: ${error instanceof Error ? error.message : error}`)
+  process.exitCode = 2
+}
+
+async function main(args: string[]): Promise<number> {
+  const { values } = parseArgs({
+    args,
+    options: {
+      url: { type: 'string', multiple: true },
+      group: { type: 'string', multiple: true },
+      explain: { type: 'string' },
+      list: { type: 'boolean' },
+      json: { type: 'boolean' },
+      junit: { type: 'string' },
+      'at-once': { type: 'string', default: '8' },
+      pace: { type: 'string', default: '80' },
+      admin: { type: 'string' },
+      'webhook-url': { type: 'string' },
+      'webhook-port': { type: 'string' },
+      'webhook-tls': { type: 'string' },
+      'retention-seconds': { type: 'string' },
+      rates: { type: 'boolean' },
+      help: { type: 'boolean', short: 'h' },
+    },
+  })
+  if (values.help === true || args.length === 0) {
+    console.log(USAGE)
+    return args.length === 0 ? 2 : 0
+  }
+  const groups = values.group ?? ['']
+  const cases = allCases().filter(({ id }) => groups.some((group) => id.startsWith(group)))
+  if (cases.length === 0) throw new Error(`no case begins with ${groups.join(' or ')}`)
+  if (values.list === true) {
+    for (const { id, spec, needs } of cases)
+      console.log(`${id} (spec ${spec.join(', ')})${needs.length === 0 ? '' : `; needs ${needs.join(', ')}`}`)
+    return 0
+  }
+  const perSecond = numberOf(values.pace, '--pace') || Number.POSITIVE_INFINITY
+  if (values.url === undefined) throw new Error('--url is missing: the base URL of the server')
+  const server = await findServer(values.url.map(urlOf), { perSecond })
+  await using receiver = await receiverOf(values)
+  const setting: Setting = {
+    server,
+    receiver,
+    operator: values.admin === undefined ? undefined : createOperator(values.admin),
+    retentionSeconds:
+      values['retention-seconds'] === undefined
+        ? undefined
+        : numberOf(values['retention-seconds'], '--retention-seconds'),
+    rates: values.rates === true,
+  }
+  if (values.explain !== undefined) {
+    const one = cases.find(({ id }) => id === values.explain)
+    if (one === undefined) throw new Error(`no case is called ${values.explain}; --list shows all`)
+    const result = await runCase(one, setting)
+    console.log(explain(result))
+    return result.status === 'failed' ? 1 : 0
+  }
+  const isQuiet = values.json === true
+  if (!isQuiet) console.log(planOf(cases, setting))
+  const atOnce = numberOf(values['at-once'], '--at-once')
+  const results = await runCases(cases, setting, {
+    atOnce,
+    onResult: (result) => isQuiet || console.log(lineOf(result)),
+  })
+  console.log(isQuiet ? jsonOf(results) : summaryOf(results))
+  if (values.junit !== undefined) writeFileSync(values.junit, junitOf(results))
+  return results.some(({ status }) => status === 'failed') ? 1 : 0
+}
+
+/** What the run will do to the server, before it does it. */
+function planOf(cases: readonly Case[], setting: Setting): string {
+  const { server } = setting
+  const able = cases.filter((one) => whyNot(one, setting) === undefined)
+  const agents = able.reduce((sum, one) => sum + one.agents, 0)
+  return [
+    `${server.urls.join(', ')} is ${server.authority}.`,
+    `This run does ${able.length} of ${cases.length} cases. It registers some ${agents} agents for ever, with names that begin with "c-",`,
+    'sends messages between them, creates boards, and revokes some of the agents. It touches nothing of others.',
+    `Each registration needs a proof of work of ${server.difficulty} bits. At the default rate of one challenge or registration a second,`,
+    `${agents} agents take ${Math.ceil((agents * 2) / 60)} minutes.`,
+    '',
+  ].join('\n')
+}
+
+async function receiverOf(values: {
+  'webhook-url'?: string
+  'webhook-port'?: string
+  'webhook-tls'?: string
+}): Promise<Receiver | undefined> {
+  const { 'webhook-url': url, 'webhook-port': port, 'webhook-tls': tls } = values
+  if (url === undefined && port === undefined) return undefined
+  if (url === undefined || port === undefined) throw new Error('--webhook-url and --webhook-port belong together')
+  const [cert = '', key = ''] = tls?.split(',').map((file) => readFileSync(file, 'utf8')) ?? []
+  return startReceiver({
+    url: urlOf(url),
+    port: numberOf(port, '--webhook-port'),
+    tls: tls === undefined ? undefined : { cert, key },
+  })
+}
+
+function urlOf(text: string): string {
+  const url = URL.parse(text)
+  if (url === null || !/^https?:$/.test(url.protocol)) throw new Error(`${text} is no http or https URL`)
+  return text.replace(/\/$/, '')
+}
+
+function numberOf(text: string, name: string): number {
+  const number = Number(text)
+  if (!Number.isFinite(number) || number < 0) throw new Error(`${name} is ${text}, but must be a number`)
+  return number
+}

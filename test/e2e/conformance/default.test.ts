@@ -1,0 +1,3 @@
+import { testProfile } from './profile.ts'
+
+testProfile('default')
