@@ -32,6 +32,8 @@ export interface World {
   readonly receiver: Receiver
   readonly retentionSeconds: number
   readonly observe: Observe
+  /** What is closed when the case ends, such as streams. */
+  readonly stack: DisposableStack
 }
 
 export interface Case {

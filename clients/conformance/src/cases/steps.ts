@@ -1,7 +1,10 @@
 /** Runs the steps of a case file. clients/conformance/cases/README.md describes them. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Agent, type Caller, type CallOptions } from '../http/agent.ts'
+import { Agent, type Caller, type CallOptions, untilAdmitted } from '../http/agent.ts'
+import { EventStream, openStream } from '../http/event-stream.ts'
 import type { Answer } from '../http/exchange.ts'
+import { openRaw } from '../http/raw.ts'
+import type { Respond } from '../run/receiver.ts'
 import type { World } from './case.ts'
 import { checkAnswer } from './every-answer.ts'
 import { mismatch } from './match.ts'
@@ -28,8 +31,8 @@ export interface Step {
   readonly expect?: unknown
   /** The name under which later steps know the answer, the envelope or the solved challenge. */
   readonly keep?: string
-  /** Repeats the step until it is as expected: an effect that the specification allows to be late. */
-  readonly eventually?: boolean
+  /** Repeats the step until it is as expected, because the effect may be late. A number is the most seconds that it takes. */
+  readonly eventually?: boolean | number
   /** Reads a list to its end: `/v2/inbox?limit=2`. Keeps and compares `items`, `ids` and the `sizes` of pages. */
   readonly pages?: unknown
   /** Sends the request this many times at once. `outcomes` counts the answers. */
@@ -39,6 +42,15 @@ export interface Step {
   readonly all?: readonly Step[]
   /** What these agents have used today (spec 11.6): members of the budget. */
   readonly spent?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+  /** Opens an event stream, such as `GET /v2/stream?after=2`, and waits until its history is replayed. */
+  readonly open?: string
+  /** Closes a stream. */
+  readonly close?: string
+  /** The deliveries at this path of the receiver, which are compared with `expect`. */
+  readonly deliveries?: string
+  /** Says how the receiver answers deliveries at this path: a status, `hold`, or a list of both. */
+  readonly answer?: string
+  readonly with?: Respond | readonly Respond[]
   /** Asks for a challenge for the agent's key and solves it. */
   readonly solve?: string
   /** Arguments of the operator's command. */
@@ -47,6 +59,8 @@ export interface Step {
   readonly set?: unknown
   /** A value to compare with `expect`. */
   readonly check?: unknown
+  /** Bytes for a new connection. `expect` is the list of outcomes, such as `[404 not_found, 200]`. */
+  readonly raw?: unknown
   /** Waits for this many seconds. Only for rules about time. */
   readonly wait?: unknown
 }
@@ -74,8 +88,9 @@ export async function runSteps(steps: readonly Step[], scope: Record<string, unk
 }
 
 async function runStep(step: Step, scope: Record<string, unknown>, world: World): Promise<void> {
-  if (step.eventually !== true) return tryStep(step, scope, world)
-  for (const endMs = Date.now() + LATE_MS; ; ) {
+  const { eventually = false } = step
+  if (eventually === false) return tryStep(step, scope, world)
+  for (const endMs = Date.now() + (eventually === true ? LATE_MS : eventually * 1_000); ; ) {
     try {
       return await tryStep(step, scope, world)
     } catch (error) {
@@ -94,9 +109,14 @@ async function tryStep(step: Step, scope: Record<string, unknown>, world: World)
   else if (step.wait !== undefined) await sleep(Number(value(step.wait)) * 1_000)
   else if (step.set !== undefined) keep(value(step.set))
   else if (step.check !== undefined) fail(mismatch(value(step.check), value(step.expect), JSON.stringify(step.check)))
+  else if (step.open !== undefined) keep(await openedStream(step, scope, world))
+  else if (step.close !== undefined) streamOf(step.close, scope).close()
+  else if (step.answer !== undefined) world.receiver.answer(String(value(step.answer)), ...[step.with ?? 204].flat())
+  else if (step.deliveries !== undefined) keep(checkDeliveries(step, scope, world))
   else if (step.solve !== undefined) keep(await agentOf(step.solve, scope).solve())
   else if (step.operate !== undefined) keep(await world.operator.run(...step.operate.map((one) => String(value(one)))))
   else if (step.make !== undefined) keep(await envelopeOf(step.make, agentOf(step.as, scope), scope))
+  else if (step.raw !== undefined) await checkRaw(step, scope, world)
   else if (step.spent !== undefined) await checkSpending(step.spent, scope)
   else if (step.pages !== undefined) {
     const pages = await readPages(callerOf(step.as, scope, world), String(value(step.pages)))
@@ -113,7 +133,7 @@ async function checkRequest(step: Step, scope: Scope, world: World, keep: (kept:
     step.send === undefined
       ? value(step.text ?? step.body)
       : await envelopeOf(step.send, agentOf(step.as, scope), scope)
-  const ask = (gateway = step.gateway): Promise<Answer> =>
+  const askOnce = (gateway: number | undefined): Promise<Answer> =>
     caller.call(method, rest.join(' '), {
       body,
       headers: value(step.headers ?? {}) as CallOptions['headers'],
@@ -121,6 +141,10 @@ async function checkRequest(step: Step, scope: Scope, world: World, keep: (kept:
       gateway,
       observe: world.observe,
     })
+  // Challenges and registrations have a rate of their own, which other cases use up (spec 3.15).
+  const isAboutRates = JSON.stringify([step.expect, step.outcomes]).includes('rate_limited')
+  const ask = (gateway = step.gateway): Promise<Answer> =>
+    isAboutRates ? askOnce(gateway) : untilAdmitted(() => askOnce(gateway))
   if (step.at_once !== undefined) {
     // Over all gateways, so that a rule that holds for each of them alone is not enough.
     const answers = await Promise.all(Array.from({ length: step.at_once }, (_, at) => ask(at + 1)))
@@ -133,6 +157,17 @@ async function checkRequest(step: Step, scope: Scope, world: World, keep: (kept:
   const what = `${method} ${rest.join(' ')}`
   fail(checkAnswer(answer), what)
   if (step.expect !== undefined) fail(checkExpected(answer, value(step.expect)), what)
+}
+
+async function checkRaw(step: Step, scope: Scope, { server }: World): Promise<void> {
+  const expected = evaluate(step.expect, scope)
+  using connection = openRaw(server.urls[(step.gateway ?? 1) - 1] ?? '')
+  connection.write(evaluate(step.raw, scope) as string | Uint8Array)
+  const answers = await connection.answers(Array.isArray(expected) ? expected.length : 1)
+  const what = JSON.stringify(step.raw).slice(0, 100)
+  // The answer to bytes that are not well-formed HTTP may have any body (spec 4.1). Such a case has a looser expectation.
+  if (Array.isArray(expected)) for (const answer of answers) fail(checkAnswer(answer), what)
+  fail(mismatch(answers.map(outcomeOf), expected, 'the answers'), what)
 }
 
 /** @returns what differs; undefined if nothing does. */
@@ -158,6 +193,28 @@ async function checkSpending(spent: NonNullable<Step['spent']>, scope: Scope): P
     const has = { $has: evaluate(expected, scope) }
     fail(mismatch(body ?? text, has, `the budget of ${name}`))
   }
+}
+
+async function openedStream(step: Step, scope: Scope, world: World): Promise<EventStream> {
+  const target = String(evaluate(step.open, scope)).replace('GET ', '')
+  const headers = evaluate(step.headers ?? {}, scope) as Record<string, string>
+  const options = { headers, gateway: step.gateway, observe: world.observe }
+  const { answer, stream } = await openStream(agentOf(step.as, scope), target, options)
+  if (stream === undefined) throw new Error(`GET ${target} opened no stream (spec 9.7): ${outcomeOf(answer)}`)
+  world.stack.use(stream)
+  fail(checkAnswer(answer), `GET ${target}`)
+  await stream.until('cursor')
+  return stream
+}
+
+function checkDeliveries(step: Step, scope: Scope, world: World): unknown {
+  const path = String(evaluate(step.deliveries, scope))
+  const came = world.receiver.at(path).map(({ method, headers, body, isGivenUp }) => {
+    const text = body.toString()
+    return { method, headers, text, given_up: isGivenUp, id: headers['x-svc-message-id'] }
+  })
+  if (step.expect !== undefined) fail(mismatch(came, evaluate(step.expect, scope), `the deliveries to ${path}`))
+  return came
 }
 
 async function envelopeOf(asked: EnvelopeAsked, from: Agent, scope: Scope): Promise<unknown> {
@@ -188,6 +245,12 @@ function agentOf(name: string | undefined, scope: Scope): Agent {
   const agent = lookUp(name ?? 'as', scope)
   if (!(agent instanceof Agent)) throw new Error(`${name} is no agent of this case`)
   return agent
+}
+
+function streamOf(name: string, scope: Scope): EventStream {
+  const stream = lookUp(name, scope)
+  if (!(stream instanceof EventStream)) throw new Error(`${name} is no stream of this case`)
+  return stream
 }
 
 function fail(problem: string | undefined, what = ''): void {

@@ -13,6 +13,8 @@ const MAKERS: Readonly<Record<string, (given: never) => unknown>> = {
   $sum: (numbers: unknown[]) => numbers.reduce((sum: number, one) => sum + Number(one), 0),
   $hex: (bytes: number) => randomBytes(bytes).toString('hex'),
   $base64: (bytes: number) => randomBytes(bytes).toString('base64'),
+  $bytes: (hex: string) => Buffer.from(hex, 'hex'),
+  $parse: (text: string) => JSON.parse(text),
   $sha256: (text: string) => createHash('sha256').update(text).digest('hex'),
   $now: (given: number | [number, number]) => {
     const [seconds = 0, digits = 3] = [given].flat()
@@ -26,7 +28,8 @@ const MAKERS: Readonly<Record<string, (given: never) => unknown>> = {
   $uri: (text: string) => encodeURIComponent(text),
   $replace: ([text, from, to]: [string, string, string]) => text.replaceAll(from, to),
   $pad: ([text, bytes]: [string, number]) => text + ' '.repeat(bytes - Buffer.byteLength(text)),
-  $sorted: (texts: string[]) => texts.toSorted(),
+  $sorted: (values: unknown[]) =>
+    values.toSorted((a, b) => Buffer.compare(Buffer.from(JSON.stringify(a)), Buffer.from(JSON.stringify(b)))),
   $merge: (objects: object[]) => Object.assign({}, ...objects),
   $without: ([object, ...names]: [object, ...string[]]) =>
     Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name))),
@@ -37,7 +40,7 @@ const MAKERS: Readonly<Record<string, (given: never) => unknown>> = {
 export function evaluate(given: unknown, scope: Scope): unknown {
   if (typeof given === 'string') return fill(given, scope)
   if (Array.isArray(given)) return given.map((one) => evaluate(one, scope))
-  if (typeof given !== 'object' || given === null) return given
+  if (typeof given !== 'object' || given === null || given instanceof Uint8Array) return given
   const entries = Object.entries(given)
   const [[name, argument] = ['', undefined]] = entries
   const maker = entries.length === 1 && Object.hasOwn(MAKERS, name) ? MAKERS[name] : undefined
@@ -51,13 +54,15 @@ function fill(text: string, scope: Scope): unknown {
   return text.replaceAll(/\$\{([^}]+)\}/g, (_, path: string) => String(lookUp(path, scope)))
 }
 
-/** @param path `first.body.messages.0.envelope.id`; `-1` is the last of a list. */
+/** @param path `first.body.messages.0.envelope.id`; `-1` is the last of a list, and `*` each element of it. */
 export function lookUp(path: string, scope: Scope): unknown {
-  return path.split('.').reduce((value: unknown, name, at) => {
-    const found = at === 0 ? scope[name] : memberOf(value, name)
-    if (found === undefined) throw new Error(`nothing is known as ${path}`)
-    return found
+  const [own, ...each] = path.split('.*.')
+  const found = (own ?? '').split('.').reduce((value: unknown, name, at) => {
+    const member = at === 0 ? scope[name] : memberOf(value, name)
+    if (member === undefined) throw new Error(`nothing is known as ${path}`)
+    return member
   }, undefined)
+  return each.length === 0 ? found : (found as unknown[]).map((one) => lookUp(`one.${each.join('.*.')}`, { one }))
 }
 
 function memberOf(value: unknown, name: string): unknown {

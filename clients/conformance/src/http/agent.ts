@@ -8,7 +8,7 @@ import { createKeyPair, type KeyPair } from '@svc/svc1/key-pair.ts'
 import { solveWork } from '@svc/svc1/pow.ts'
 import { formatPublicKey } from '@svc/svc1/public-key.ts'
 import { signBytes } from '@svc/svc1/sign.ts'
-import type { Answer, Observe } from './exchange.ts'
+import type { Answer, ExchangeOptions, Observe } from './exchange.ts'
 import type { Server } from './server.ts'
 
 /** Parts of the seven signed lines (spec 3.3) that differ from what is sent. `timestamp` and `nonce` are sent too. */
@@ -21,14 +21,13 @@ export interface Signing {
   readonly nonce?: string
 }
 
-export interface CallOptions {
+export interface CallOptions extends ExchangeOptions {
   /** A string or bytes are sent unchanged, anything else as JSON. */
   readonly body?: unknown
   /** Added to the correct headers, or in their place. `null` removes one; a list is sent as several lines. */
   readonly headers?: Readonly<Record<string, string | readonly string[] | null>> | undefined
   readonly sign?: Signing | undefined
   readonly gateway?: number | undefined
-  readonly observe?: Observe | undefined
 }
 
 export interface Caller {
@@ -173,15 +172,15 @@ interface Signed {
 function callWith(
   server: Server,
   line: string,
-  { body: given, headers = {}, gateway, observe }: CallOptions,
+  { body: given, headers = {}, gateway, observe, onStream }: CallOptions,
   signed: Signed = { headers: {} },
 ): Promise<Answer> {
   const [method = '', target = ''] = line.split(' ')
   const body = bytesOf(given)
   const correct = { ...signed.headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) }
   const changed = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
-  const lines = Object.entries({ ...correct, ...changed }).flatMap(([name, value]) =>
-    value === null ? [] : [[name, value] as const],
+  const lines = Object.entries<string | readonly string[] | null>({ ...correct, ...changed }).flatMap(([name, value]) =>
+    value === null ? [] : [[name, typeof value === 'string' ? headerText(value) : value.map(headerText)] as const],
   )
   const sent = {
     method,
@@ -191,16 +190,30 @@ function callWith(
     signer: signed.signer,
     signedString: signed.signedString,
   }
-  return server.send(sent, { observe, ...(gateway === undefined ? {} : { gateway }) })
+  return server.send(sent, { observe, onStream, ...(gateway === undefined ? {} : { gateway }) })
 }
 
 /** Repeats a call that the rate limits or a lack of room refused, as spec 13.2 says. */
-async function patiently(call: () => Promise<Answer>): Promise<Answer> {
+function patiently(call: () => Promise<Answer>): Promise<Answer> {
+  return repeatWhile(({ status }) => status === 429 || status === 503, call)
+}
+
+/** Repeats a call that the rate limits (spec 3.15) refused. */
+export function untilAdmitted(call: () => Promise<Answer>): Promise<Answer> {
+  return repeatWhile(({ body }) => body?.error?.code === 'rate_limited', call)
+}
+
+async function repeatWhile(isRefused: (answer: Answer) => boolean, call: () => Promise<Answer>): Promise<Answer> {
   for (let tries = 1; ; tries += 1) {
     const answer = await call()
-    if ((answer.status !== 429 && answer.status !== 503) || tries === MAX_TRIES) return answer
+    if (!isRefused(answer) || tries === MAX_TRIES) return answer
     await sleep(Number(answer.headers.get('retry-after') ?? 1) * 1_000)
   }
+}
+
+/** Node sends header values as Latin-1, so other characters are given as the bytes of their UTF-8. */
+function headerText(value: string): string {
+  return /^[\0-\xff]*$/.test(value) ? value : Buffer.from(value).toString('latin1')
 }
 
 function bytesOf(body: unknown): string | Uint8Array | undefined {

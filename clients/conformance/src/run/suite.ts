@@ -64,25 +64,29 @@ export async function runCase(one: Case, setting: Setting): Promise<CaseResult> 
   if (reason !== undefined) return { id, title, spec, status: 'skipped', reason, exchanges: [], milliseconds: 0 }
   const exchanges: Exchange[] = []
   const startMs = performance.now()
+  using stack = new DisposableStack()
   const end = (status: 'passed' | 'failed', why?: string): CaseResult => ({
     ...{ id, title, spec, status, exchanges },
     reason: why,
     milliseconds: Math.round(performance.now() - startMs),
   })
   try {
-    await one.run(
-      worldOf(setting, (exchange) => {
-        exchanges.push(exchange)
-        if (exchanges.length > MAX_EXCHANGES) exchanges.shift()
-      }),
-    )
+    const observe: Observe = (exchange) => {
+      exchanges.push(exchange)
+      if (exchanges.length > MAX_EXCHANGES) exchanges.shift()
+    }
+    await one.run(worldOf(setting, observe, stack))
     return end('passed')
   } catch (error) {
     return end('failed', error instanceof Error ? error.message : String(error))
   }
 }
 
-function worldOf({ server, operator, receiver, retentionSeconds }: Setting, observe: Observe): World {
+function worldOf(
+  { server, operator, receiver, retentionSeconds }: Setting,
+  observe: Observe,
+  stack: DisposableStack,
+): World {
   const missing = (what: string) =>
     new Proxy(
       {},
@@ -100,6 +104,7 @@ function worldOf({ server, operator, receiver, retentionSeconds }: Setting, obse
   return {
     server,
     observe,
+    stack,
     agent: () => newAgent().register(),
     stranger: newAgent,
     anonymous: anonymous(server),
