@@ -1,7 +1,6 @@
 /** Runs the steps of a case file. clients/conformance/cases/README.md describes them. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent, type Caller, type CallOptions, untilAdmitted } from '../http/agent.ts'
-import { EventStream, openStream } from '../http/event-stream.ts'
 import type { Answer } from '../http/exchange.ts'
 import { openRaw } from '../http/raw.ts'
 import type { Respond } from '../run/receiver.ts'
@@ -11,6 +10,7 @@ import { mismatch } from './match.ts'
 import { outcomeOf } from './outcome.ts'
 import { readPages } from './pages.ts'
 import { evaluate, lookUp, type Scope } from './value.ts'
+import { checkDeliveries, closeStream, openedStream } from './watch.ts'
 
 export interface Step {
   /** The name of the agent that signs; anonymous if absent. */
@@ -109,9 +109,10 @@ async function tryStep(step: Step, scope: Record<string, unknown>, world: World)
   else if (step.wait !== undefined) await sleep(Number(value(step.wait)) * 1_000)
   else if (step.set !== undefined) keep(value(step.set))
   else if (step.check !== undefined) fail(mismatch(value(step.check), value(step.expect), JSON.stringify(step.check)))
-  else if (step.open !== undefined) keep(await openedStream(step, scope, world))
-  else if (step.close !== undefined) streamOf(step.close, scope).close()
-  else if (step.answer !== undefined) world.receiver.answer(String(value(step.answer)), ...[step.with ?? 204].flat())
+  else if (step.open !== undefined) keep(await openedStream(step, agentOf(step.as, scope), scope, world))
+  else if (step.close !== undefined) closeStream(lookUp(step.close, scope))
+  else if (step.answer !== undefined)
+    world.receiver.answer(String(value(step.answer)), ...[value(step.with) as Respond].flat())
   else if (step.deliveries !== undefined) keep(checkDeliveries(step, scope, world))
   else if (step.solve !== undefined) keep(await agentOf(step.solve, scope).solve())
   else if (step.operate !== undefined) keep(await world.operator.run(...step.operate.map((one) => String(value(one)))))
@@ -119,10 +120,7 @@ async function tryStep(step: Step, scope: Record<string, unknown>, world: World)
   else if (step.raw !== undefined) await checkRaw(step, scope, world)
   else if (step.spent !== undefined) await checkSpending(step.spent, scope)
   else if (step.pages !== undefined) {
-    const pages = await readPages(
-      step.as === undefined ? world.anonymous : agentOf(step.as, scope),
-      String(value(step.pages)),
-    )
+    const pages = await readPages(callerOf(step.as, scope, world), String(value(step.pages)))
     keep(pages)
     if (step.expect !== undefined) fail(mismatch(pages, { $has: value(step.expect) }, String(step.pages)))
   } else await checkRequest(step, scope, world, keep)
@@ -130,12 +128,11 @@ async function tryStep(step: Step, scope: Record<string, unknown>, world: World)
 
 async function checkRequest(step: Step, scope: Scope, world: World, keep: (kept: unknown) => void): Promise<void> {
   const value = (given: unknown): unknown => evaluate(given, scope)
-  const isAnonymous = step.as === undefined || scope[step.as] === world.anonymous
-  const caller: Caller = isAnonymous ? world.anonymous : agentOf(step.as, scope)
+  const caller = callerOf(step.as, scope, world)
   const [method = '', ...rest] = (step.send === undefined ? String(value(step.do)) : 'POST /v2/messages').split(' ')
   const body =
     step.send === undefined
-      ? value(step.text ?? step.body)
+      ? (value(step.text) ?? value(step.body) ?? undefined)
       : await envelopeOf(step.send, agentOf(step.as, scope), scope)
   const askOnce = (gateway: number | undefined): Promise<Answer> =>
     caller.call(method, rest.join(' '), {
@@ -157,7 +154,7 @@ async function checkRequest(step: Step, scope: Scope, world: World, keep: (kept:
     return
   }
   const answer = await ask()
-  keep({ status: answer.status, headers: answer.headers, body: answer.body, text: answer.text, sent: body })
+  keep({ ...answer, headers: Object.fromEntries(answer.headers), sent: body })
   const what = `${method} ${rest.join(' ')}`
   fail(checkAnswer(answer), what)
   if (step.expect !== undefined) fail(checkExpected(answer, value(step.expect)), what)
@@ -178,11 +175,12 @@ async function checkRaw(step: Step, scope: Scope, { server }: World): Promise<vo
 function checkExpected(answer: Answer, expected: unknown): string | undefined {
   if (typeof expected !== 'object' || expected === null)
     return mismatch(outcomeOf(answer), String(expected), 'the answer')
-  const { status, code, headers = {}, body, text } = expected as Record<string, unknown>
+  const { status, code, headers = {}, body, text, seconds } = expected as Record<string, unknown>
   const { error } = answer.body ?? {}
   return (
     (status === undefined ? undefined : mismatch(answer.status, status, 'the status')) ??
     (code === undefined ? undefined : mismatch(error?.code, code, 'the code')) ??
+    (seconds === undefined ? undefined : mismatch(answer.seconds, seconds, 'the seconds until the answer')) ??
     (body === undefined ? undefined : mismatch(answer.body, body, 'the body')) ??
     (text === undefined ? undefined : mismatch(answer.text, text, 'the text of the body')) ??
     Object.entries(headers as object)
@@ -197,28 +195,6 @@ async function checkSpending(spent: NonNullable<Step['spent']>, scope: Scope): P
     const has = { $has: evaluate(expected, scope) }
     fail(mismatch(body ?? text, has, `the budget of ${name}`))
   }
-}
-
-async function openedStream(step: Step, scope: Scope, world: World): Promise<EventStream> {
-  const target = String(evaluate(step.open, scope)).replace('GET ', '')
-  const headers = evaluate(step.headers ?? {}, scope) as Record<string, string>
-  const options = { headers, gateway: step.gateway, observe: world.observe }
-  const { answer, stream } = await openStream(agentOf(step.as, scope), target, options)
-  if (stream === undefined) throw new Error(`GET ${target} opened no stream (spec 9.7): ${outcomeOf(answer)}`)
-  world.stack.use(stream)
-  fail(checkAnswer(answer), `GET ${target}`)
-  await stream.until('cursor')
-  return stream
-}
-
-function checkDeliveries(step: Step, scope: Scope, world: World): unknown {
-  const path = String(evaluate(step.deliveries, scope))
-  const came = world.receiver.at(path).map(({ method, headers, body, isGivenUp }) => {
-    const text = body.toString()
-    return { method, headers, text, given_up: isGivenUp, id: headers['x-svc-message-id'] }
-  })
-  if (step.expect !== undefined) fail(mismatch(came, evaluate(step.expect, scope), `the deliveries to ${path}`))
-  return came
 }
 
 async function envelopeOf(asked: EnvelopeAsked, from: Agent, scope: Scope): Promise<unknown> {
@@ -241,16 +217,14 @@ export function countOutcomes(answers: readonly Answer[]): Record<string, number
   return counts
 }
 
+function callerOf(name: string | undefined, scope: Scope, world: World): Caller {
+  return name === undefined || scope[name] === world.anonymous ? world.anonymous : agentOf(name, scope)
+}
+
 function agentOf(name: string | undefined, scope: Scope): Agent {
   const agent = lookUp(name ?? 'as', scope)
   if (!(agent instanceof Agent)) throw new Error(`${name} is no agent of this case`)
   return agent
-}
-
-function streamOf(name: string, scope: Scope): EventStream {
-  const stream = lookUp(name, scope)
-  if (!(stream instanceof EventStream)) throw new Error(`${name} is no stream of this case`)
-  return stream
 }
 
 function fail(problem: string | undefined, what = ''): void {
