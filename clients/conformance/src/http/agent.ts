@@ -208,11 +208,6 @@ export function untilAdmitted(call: () => Promise<Answer>): Promise<Answer> {
   return repeatWhile(({ body }) => body?.error?.code === 'rate_limited', call)
 }
 
-/** Repeats a call that the server could not decide (spec 3.17, 13.2). */
-export function untilDecided(call: () => Promise<Answer>): Promise<Answer> {
-  return repeatWhile(({ status }) => status === 503, call)
-}
-
 async function repeatWhile(isRefused: (answer: Answer) => boolean, call: () => Promise<Answer>): Promise<Answer> {
   for (let tries = 1; ; tries += 1) {
     const answer = await call()

@@ -1,8 +1,7 @@
 /** Budgets under requests at once, and grants that are refused. */
 import type { Case } from '../../cases/case.ts'
-import { check, got, spendingOf } from '../../cases/check.ts'
+import { answered, check, got, spendingOf } from '../../cases/check.ts'
 import { countOutcomes } from '../../cases/steps.ts'
-import { untilDecided } from '../../http/agent.ts'
 
 export const BUDGET_CASES: readonly Case[] = [
   {
@@ -17,7 +16,7 @@ export const BUDGET_CASES: readonly Case[] = [
       const answers = await Promise.all(
         Array.from({ length: 15 }, (_, at) => {
           const envelope = alice.envelope(open)
-          return untilDecided(() => alice.post('/v2/messages', envelope, { gateway: at + 1 }))
+          return answered(() => alice.post('/v2/messages', envelope, { gateway: at + 1 }))
         }),
       )
       // A retry after 503 finds its message, if the first attempt sent it.
@@ -39,7 +38,7 @@ export const BUDGET_CASES: readonly Case[] = [
       const answers = await Promise.all(
         strangers.map((stranger, at) => {
           const envelope = alice.envelope(stranger)
-          return untilDecided(() => alice.post('/v2/messages', envelope, { gateway: at + 1 }))
+          return answered(() => alice.post('/v2/messages', envelope, { gateway: at + 1 }))
         }),
       )
       const sent = answers.filter(({ status }) => status === 202 || status === 200)

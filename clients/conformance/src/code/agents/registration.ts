@@ -82,7 +82,9 @@ export const REGISTRATION_CASES: readonly Case[] = [
     async run(world) {
       const agents = twins(world)
       const works = await Promise.all(agents.map((one) => one.solve()))
-      const answers = await Promise.all(agents.map((one, at) => register(one, works[at] ?? { challenge: '', nonce: '' })))
+      const answers = await Promise.all(
+        agents.map((one, at) => register(one, works[at] ?? { challenge: '', nonce: '' })),
+      )
       check(countOutcomes(answers), { 201: 1, '409 name_taken': 1 }, 'the answers')
       const winner = agents[answers.findIndex(({ status }) => status === 201)]
       const found = await world.anonymous.call('GET', `/v2/agents/${agents[0].name}`)

@@ -4,9 +4,9 @@
  * change began (spec 8.4, 8.5, 8.7, 8.8).
  */
 import type { Case } from '../../cases/case.ts'
-import { check, got, spendingOf } from '../../cases/check.ts'
+import { answered, check, got, spendingOf } from '../../cases/check.ts'
 import { outcomeOf } from '../../cases/outcome.ts'
-import { type Agent, untilDecided } from '../../http/agent.ts'
+import type { Agent } from '../../http/agent.ts'
 import { eventIdsOf, newBoard, putRole, roleOf } from './board.ts'
 
 const LANES = 4
@@ -31,8 +31,12 @@ async function postAround(author: Agent, board: string, change: () => Promise<un
     for (let after = 0; after < POSTS_AFTER; after += isOver ? 1 : 0) {
       const envelope = author.envelope(`board:${board}`)
       const beganAfter = isOver
-      const outcome = outcomeOf(await untilDecided(() => author.post('/v2/messages', envelope)))
-      posts.push({ id: envelope.id, outcome, when: beganAfter ? 'after' : changing === undefined ? 'before' : 'between' })
+      const outcome = outcomeOf(await answered(() => author.post('/v2/messages', envelope)))
+      posts.push({
+        id: envelope.id,
+        outcome,
+        when: beganAfter ? 'after' : changing === undefined ? 'before' : 'between',
+      })
       if (posts.length >= POSTS_BEFORE) changing ??= change().then(() => (isOver = true))
     }
   }
@@ -52,7 +56,8 @@ async function twoAgents(world: Parameters<Case['run']>[0]): Promise<[Agent, Age
 export const BOARD_CONCURRENCY: readonly Case[] = [
   {
     id: 'boards/concurrency/ban',
-    title: 'Changes beside posts: a ban refuses every post that begins after its answer, and none that was answered before',
+    title:
+      'Changes beside posts: a ban refuses every post that begins after its answer, and none that was answered before',
     spec: ['8.4', '8.5'],
     needs: ['large budget'],
     agents: 2,
@@ -60,7 +65,7 @@ export const BOARD_CONCURRENCY: readonly Case[] = [
       const [owner, writer] = await twoAgents(world)
       const board = await newBoard(owner)
       await got(putRole(owner, board, writer, 'writer'))
-      const posts = await postAround(writer, board, () => got(putRole(owner, board, writer, 'banned', 2)))
+      const posts = await postAround(writer, board, () => got(putRole(owner, board, writer, 'banned')))
       for (const { when, outcome } of posts)
         check(
           outcome,
@@ -81,7 +86,7 @@ export const BOARD_CONCURRENCY: readonly Case[] = [
       const [owner, reader] = await twoAgents(world)
       const board = await newBoard(owner)
       await got(putRole(reader, board, reader, 'reader'))
-      const posts = await postAround(owner, board, () => got(putRole(reader, board, reader, 'none', 2)))
+      const posts = await postAround(owner, board, () => got(putRole(reader, board, reader, 'none')))
       const events = await eventIdsOf(reader)
       check(
         idsOf(posts, 'before').filter((id) => !events.includes(id)),
@@ -104,7 +109,7 @@ export const BOARD_CONCURRENCY: readonly Case[] = [
     async run(world) {
       const [owner, reader] = await twoAgents(world)
       const board = await newBoard(owner)
-      const posts = await postAround(owner, board, () => got(putRole(reader, board, reader, 'reader', 2)))
+      const posts = await postAround(owner, board, () => got(putRole(reader, board, reader, 'reader')))
       const events = await eventIdsOf(reader)
       check(
         idsOf(posts, 'before').filter((id) => events.includes(id)),
@@ -120,7 +125,8 @@ export const BOARD_CONCURRENCY: readonly Case[] = [
   },
   {
     id: 'boards/concurrency/price',
-    title: 'Changes beside posts: six equal posts beside a change of the readers are one, charged for the recipients that it has',
+    title:
+      'Changes beside posts: six equal posts beside a change of the readers are one, charged for the recipients that it has',
     spec: ['7.4', '8.8', '11.2'],
     needs: [],
     agents: 3,
@@ -132,9 +138,9 @@ export const BOARD_CONCURRENCY: readonly Case[] = [
         const before = (await spendingOf(owner)).units
         const envelope = owner.envelope(`board:${board}`)
         const [, ...answers] = await Promise.all([
-          got(untilDecided(() => putRole(other, board, other, round % 2 === 0 ? 'reader' : 'none'))),
+          got(answered(() => putRole(other, board, other, round % 2 === 0 ? 'reader' : 'none'))),
           ...Array.from({ length: 6 }, (_, at) =>
-            untilDecided(() => owner.post('/v2/messages', envelope, { gateway: at + 1 })),
+            answered(() => owner.post('/v2/messages', envelope, { gateway: at + 1 })),
           ),
         ])
         // A call that was answered 503 before may have been the one that sent it.
@@ -147,7 +153,8 @@ export const BOARD_CONCURRENCY: readonly Case[] = [
   },
   {
     id: 'boards/concurrency/block',
-    title: 'Changes at once: after a block is answered, the owner of boards adds the agent to none, also with additions under way',
+    title:
+      'Changes at once: after a block is answered, the owner of boards adds the agent to none, also with additions under way',
     spec: ['7.6', '7.7', '8.6'],
     needs: [],
     agents: 2,
@@ -159,7 +166,7 @@ export const BOARD_CONCURRENCY: readonly Case[] = [
         const seen = await Promise.all(boards.map((id) => agent.get(`/v2/boards/${id}`)))
         return boards.filter((_, at) => seen[at]?.status === 200)
       }
-      const additions = boards.map((id, at) => putRole(owner, id, agent, 'reader', at + 1).then(outcomeOf))
+      const additions = boards.map((id) => putRole(owner, id, agent, 'reader').then(outcomeOf))
       await Promise.race(additions)
       await got(agent.put(`/v2/contacts/${owner.id}`, { state: 'blocked' }))
       const then = await joined()
@@ -183,7 +190,7 @@ export const BOARD_CONCURRENCY: readonly Case[] = [
         const [banned, promoted, left] = (
           await Promise.all([
             putRole(owner, board, agent, 'banned'),
-            putRole(owner, board, agent, 'writer', 2),
+            putRole(owner, board, agent, 'writer'),
             putRole(agent, board, agent, 'none'),
           ])
         ).map(outcomeOf)
