@@ -268,9 +268,7 @@ describe('spec 12.4: svc admin takedown and restore', () => {
     await untilResolved(admin)
     expect(await operate('verify')).toMatchObject({ exitCode: 0, stderr: '' })
     await documentOf('restore', dm, ...WHY)
-    expect((await operate('restore', dm, ...WHY)).stdout).toBe(
-      `the message ${dm} is not taken down, nothing changed\n`,
-    )
+    expect((await operate('restore', dm, ...WHY)).stdout).toBe(`the message ${dm} is not taken down, nothing changed\n`)
     receiver.answer('/down', 204)
     expect(await documentOf('jobs', 'retry', '--message', dm, ...WHY)).toMatchObject({ jobs: 1 })
     await eventually(() => receiver.at('/down').length === ATTEMPTS + 1)
