@@ -16,7 +16,10 @@ const VITEST = join(ROOT, 'node_modules/vitest/vitest.mjs')
 
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024
 
-const COMMANDS: Readonly<Record<string, string>> = { run: '@svc/conformance/main.ts' }
+const COMMANDS: Readonly<Record<string, string>> = {
+  run: '@svc/conformance/main.ts',
+  differential: '../reference/differential/main.ts',
+}
 
 const command = COMMANDS[process.argv[2] ?? '']
 if (command === undefined) await writePage()

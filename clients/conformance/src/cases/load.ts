@@ -46,7 +46,7 @@ const FILE_KEYS = ['about', 'spec', 'needs', 'agents', 'strangers', 'setup', 'ro
 const CASE_KEYS = ['name', 'spec', 'needs', 'agents', 'strangers', 'each', 'each_from', 'each_pair', 'steps']
 const STEP_KEYS = [
   ...['as', 'do', 'send', 'make', 'body', 'text', 'headers', 'sign', 'gateway', 'expect', 'keep', 'eventually'],
-  ...['at_once', 'outcomes', 'all', 'spent', 'solve', 'operate', 'set', 'check', 'wait', 'raw'],
+  ...['pages', 'at_once', 'outcomes', 'all', 'spent', 'solve', 'operate', 'set', 'check', 'wait', 'raw'],
   ...['open', 'close', 'deliveries', 'answer', 'with'],
 ]
 
@@ -120,7 +120,7 @@ function caseOf(
     agents: text.agents?.length ?? 0,
     async run(world) {
       const common = await sharedOf(file, shared, world)
-      const scope: Record<string, unknown> = { ...common }
+      const scope: Record<string, unknown> = { ...common, anonymous: world.anonymous }
       for (const name of text.strangers ?? []) scope[name] = world.stranger()
       await Promise.all((text.agents ?? []).map(async (name) => (scope[name] = await world.agent())))
       for (const [name, given] of Object.entries(row)) defineLate(scope, name, () => evaluate(given, scope))

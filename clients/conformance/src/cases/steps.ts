@@ -1,6 +1,6 @@
 /** Runs the steps of a case file. clients/conformance/cases/README.md describes them. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Agent, type Caller, type CallOptions } from '../http/agent.ts'
+import { Agent, type Caller, type CallOptions, untilAdmitted } from '../http/agent.ts'
 import { EventStream, openStream } from '../http/event-stream.ts'
 import type { Answer } from '../http/exchange.ts'
 import { openRaw } from '../http/raw.ts'
@@ -8,6 +8,8 @@ import type { Respond } from '../run/receiver.ts'
 import type { World } from './case.ts'
 import { checkAnswer } from './every-answer.ts'
 import { mismatch } from './match.ts'
+import { outcomeOf } from './outcome.ts'
+import { readPages } from './pages.ts'
 import { evaluate, lookUp, type Scope } from './value.ts'
 
 export interface Step {
@@ -31,6 +33,8 @@ export interface Step {
   readonly keep?: string
   /** Repeats the step until it is as expected, because the effect may be late. A number is the most seconds that it takes. */
   readonly eventually?: boolean | number
+  /** Reads a list to its end: `/v2/inbox?limit=2`. Keeps and compares `items`, `ids` and the `sizes` of pages. */
+  readonly pages?: unknown
   /** Sends the request this many times at once. `outcomes` counts the answers. */
   readonly at_once?: number
   readonly outcomes?: Readonly<Record<string, number>>
@@ -114,18 +118,22 @@ async function tryStep(step: Step, scope: Record<string, unknown>, world: World)
   else if (step.make !== undefined) keep(await envelopeOf(step.make, agentOf(step.as, scope), scope))
   else if (step.raw !== undefined) await checkRaw(step, scope, world)
   else if (step.spent !== undefined) await checkSpending(step.spent, scope)
-  else await checkRequest(step, scope, world, keep)
+  else if (step.pages !== undefined) {
+    const pages = await readPages(callerOf(step.as, scope, world), String(value(step.pages)))
+    keep(pages)
+    if (step.expect !== undefined) fail(mismatch(pages, { $has: value(step.expect) }, String(step.pages)))
+  } else await checkRequest(step, scope, world, keep)
 }
 
 async function checkRequest(step: Step, scope: Scope, world: World, keep: (kept: unknown) => void): Promise<void> {
   const value = (given: unknown): unknown => evaluate(given, scope)
-  const caller: Caller = step.as === undefined ? world.anonymous : agentOf(step.as, scope)
+  const caller = callerOf(step.as, scope, world)
   const [method = '', ...rest] = (step.send === undefined ? String(value(step.do)) : 'POST /v2/messages').split(' ')
   const body =
     step.send === undefined
       ? (value(step.text) ?? value(step.body) ?? undefined)
       : await envelopeOf(step.send, agentOf(step.as, scope), scope)
-  const ask = (gateway = step.gateway): Promise<Answer> =>
+  const askOnce = (gateway: number | undefined): Promise<Answer> =>
     caller.call(method, rest.join(' '), {
       body,
       headers: value(step.headers ?? {}) as CallOptions['headers'],
@@ -133,6 +141,10 @@ async function checkRequest(step: Step, scope: Scope, world: World, keep: (kept:
       gateway,
       observe: world.observe,
     })
+  // Challenges and registrations have a rate of their own, which other cases use up (spec 3.15).
+  const isAboutRates = JSON.stringify([step.expect, step.outcomes]).includes('rate_limited')
+  const ask = (gateway = step.gateway): Promise<Answer> =>
+    isAboutRates ? askOnce(gateway) : untilAdmitted(() => askOnce(gateway))
   if (step.at_once !== undefined) {
     // Over all gateways, so that a rule that holds for each of them alone is not enough.
     const answers = await Promise.all(Array.from({ length: step.at_once }, (_, at) => ask(at + 1)))
@@ -140,21 +152,11 @@ async function checkRequest(step: Step, scope: Scope, world: World, keep: (kept:
     fail(mismatch(countOutcomes(answers), value(step.outcomes), 'the outcomes'))
     return
   }
-  const answer = await patiently(step, ask)
+  const answer = await ask()
   keep({ ...answer, headers: Object.fromEntries(answer.headers), sent: body })
   const what = `${method} ${rest.join(' ')}`
   fail(checkAnswer(answer), what)
   if (step.expect !== undefined) fail(checkExpected(answer, value(step.expect)), what)
-}
-
-/** Challenges and registrations are refused faster than other requests (spec 3.15), so each waits for its turn. */
-async function patiently(step: Step, ask: () => Promise<Answer>): Promise<Answer> {
-  for (;;) {
-    const answer = await ask()
-    const isExpected = JSON.stringify(step.expect ?? '').includes('rate_limited')
-    if (isExpected || answer.body?.error?.code !== 'rate_limited') return answer
-    await sleep(Number(answer.headers.get('retry-after') ?? 1) * 1_000)
-  }
 }
 
 async function checkRaw(step: Step, scope: Scope, { server }: World): Promise<void> {
@@ -230,16 +232,14 @@ async function envelopeOf(asked: EnvelopeAsked, from: Agent, scope: Scope): Prom
   return { ...Object.fromEntries(kept), ...then }
 }
 
-/** `202`, or `409 id_conflict`. */
-export function outcomeOf({ status, body }: Answer): string {
-  const code: unknown = body?.error?.code
-  return typeof code === 'string' ? `${status} ${code}` : `${status}`
-}
-
 export function countOutcomes(answers: readonly Answer[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const answer of answers) counts[outcomeOf(answer)] = (counts[outcomeOf(answer)] ?? 0) + 1
   return counts
+}
+
+function callerOf(name: string | undefined, scope: Scope, world: World): Caller {
+  return name === undefined || scope[name] === world.anonymous ? world.anonymous : agentOf(name, scope)
 }
 
 function agentOf(name: string | undefined, scope: Scope): Agent {

@@ -15,14 +15,21 @@ const MAKERS: Readonly<Record<string, (given: never) => unknown>> = {
   $base64: (bytes: number) => randomBytes(bytes).toString('base64'),
   $parse: (text: string) => JSON.parse(text),
   $sha256: (text: string) => createHash('sha256').update(text).digest('hex'),
-  $now: (seconds: number) => new Date(Date.now() + seconds * 1_000).toISOString(),
+  $now: (given: number | [number, number]) => {
+    const [seconds = 0, digits = 3] = [given].flat()
+    const [second = '', fraction = ''] = new Date(Date.now() + seconds * 1_000).toISOString().split(/[.Z]/)
+    return `${second}${digits === 0 ? '' : `.${fraction.padEnd(digits, '0').slice(0, digits)}`}Z`
+  },
   $unix: (seconds: number) => Math.floor(Date.now() / 1_000) + seconds,
+  $seconds: (date: string) => Math.floor(Date.parse(date) / 1_000),
   $json: (value: unknown) => JSON.stringify(value),
   $upper: (text: string) => text.toUpperCase(),
   $lower: (text: string) => text.toLowerCase(),
   $uri: (text: string) => encodeURIComponent(text),
   $replace: ([text, from, to]: [string, string, string]) => text.replaceAll(from, to),
   $pad: ([text, bytes]: [string, number]) => text + ' '.repeat(bytes - Buffer.byteLength(text)),
+  $sorted: (values: unknown[]) =>
+    values.toSorted((a, b) => Buffer.compare(Buffer.from(JSON.stringify(a)), Buffer.from(JSON.stringify(b)))),
   $merge: (objects: object[]) => Object.assign({}, ...objects),
   $without: ([object, ...names]: [object, ...string[]]) =>
     Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name))),
@@ -36,7 +43,7 @@ export function evaluate(given: unknown, scope: Scope): unknown {
   if (typeof given !== 'object' || given === null) return given
   const entries = Object.entries(given)
   const [[name, argument] = ['', undefined]] = entries
-  const maker = entries.length === 1 ? MAKERS[name] : undefined
+  const maker = entries.length === 1 && Object.hasOwn(MAKERS, name) ? MAKERS[name] : undefined
   if (maker !== undefined) return maker(evaluate(argument, scope) as never)
   return Object.fromEntries(entries.map(([key, value]) => [fill(key, scope), evaluate(value, scope)]))
 }

@@ -3,6 +3,9 @@ import type { Case } from '../cases/case.ts'
 import { CONCURRENCY } from './events/concurrency.ts'
 import { SCENARIO } from './events/scenario.ts'
 import { JSON_BODIES } from './formats/json.ts'
+import { ORDER_OF_FAULTS } from './messages/order-of-faults.ts'
+import { READERS } from './messages/readers.ts'
+import { SHUTTING } from './messages/shutting.ts'
 import { DESCRIPTION } from './operations/description.ts'
 import { FRAMING } from './requests/framing.ts'
 import { PAGES } from './requests/pages.ts'
@@ -10,6 +13,9 @@ import { RATES } from './requests/rates.ts'
 import { VERDICTS } from './requests/verdicts.ts'
 
 export const CODE_CASES: readonly Case[] = [
+  ORDER_OF_FAULTS,
+  READERS,
+  ...SHUTTING,
   ...CONCURRENCY,
   SCENARIO,
   ...JSON_BODIES,

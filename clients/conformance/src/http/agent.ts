@@ -194,10 +194,19 @@ function callWith(
 }
 
 /** Repeats a call that the rate limits or a lack of room refused, as spec 13.2 says. */
-async function patiently(call: () => Promise<Answer>): Promise<Answer> {
+function patiently(call: () => Promise<Answer>): Promise<Answer> {
+  return repeatWhile(({ status }) => status === 429 || status === 503, call)
+}
+
+/** Repeats a call that the rate limits (spec 3.15) refused. */
+export function untilAdmitted(call: () => Promise<Answer>): Promise<Answer> {
+  return repeatWhile(({ body }) => body?.error?.code === 'rate_limited', call)
+}
+
+async function repeatWhile(isRefused: (answer: Answer) => boolean, call: () => Promise<Answer>): Promise<Answer> {
   for (let tries = 1; ; tries += 1) {
     const answer = await call()
-    if ((answer.status !== 429 && answer.status !== 503) || tries === MAX_TRIES) return answer
+    if (!isRefused(answer) || tries === MAX_TRIES) return answer
     await sleep(Number(answer.headers.get('retry-after') ?? 1) * 1_000)
   }
 }

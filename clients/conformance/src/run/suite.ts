@@ -45,7 +45,7 @@ function has(need: Need, { server, operator, receiver, retentionSeconds, rates =
     case 'receiver':
       return receiver !== undefined
     case 'small budget':
-      return daily_free_units <= 10 && daily_hard_limit <= 20 && daily_introductions <= 5
+      return daily_free_units === 10 && daily_hard_limit === 20 && daily_introductions === 5
     case 'large budget':
       return daily_free_units >= 10_000 && daily_introductions >= 500
     case 'short retention':

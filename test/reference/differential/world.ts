@@ -1,0 +1,90 @@
+/** One of the two servers in a differential run, with what it answered so far. */
+import { randomBytes } from 'node:crypto'
+import type { Agent } from '@svc/conformance/http/agent.ts'
+import type { Answer } from '@svc/conformance/http/exchange.ts'
+
+export interface World {
+  readonly name: string
+  readonly agents: readonly Agent[]
+  /** Ids of boards in the order of creation. Each server chooses its own. */
+  readonly boards: string[]
+  /** The last opaque cursor of each list, by agent and list. */
+  readonly cursors: Map<string, string>
+  /** The nonces and requests of the last operation, for replays. */
+  lastNonce: string
+}
+
+/** What both worlds share. */
+export interface Plan {
+  /** Begins every name and id of the run. */
+  readonly prefix: string
+  readonly messages: Sent[]
+  /** The same for both servers, so that `ts` and times of expiry agree. */
+  readonly nowMs: () => number
+}
+
+export interface Sent {
+  readonly id: string
+  readonly sender: number
+  /** The envelope, as each world got it. */
+  readonly envelopes: ReadonlyMap<World, object>
+  /** The board, as its number; undefined for a direct message. */
+  readonly board: number | undefined
+}
+
+export function newPrefix(): string {
+  return `d${randomBytes(5).toString('hex')}`
+}
+
+/** @returns the element at this number, modulo their count. */
+export function pick<T>(all: readonly T[], number: number): T | undefined {
+  return all[number % Math.max(all.length, 1)]
+}
+
+/** What a client may compare: the rest is the server's own choice (spec 1.5), or the time. */
+export function comparable({ status, body }: Answer, { boards }: World, plan: Plan): unknown {
+  const code: unknown = body?.error?.code
+  if (code !== undefined) return { status, code }
+  return { status, body: plain(body, boards, plan.prefix) }
+}
+
+const TIMES = new Set(['created_at', 'accepted_at'])
+
+function plain(value: unknown, boards: readonly string[], prefix: string): unknown {
+  if (typeof value === 'string') return withoutIds(value, boards)
+  if (Array.isArray(value)) return value.map((one) => plain(one, boards, prefix))
+  if (typeof value !== 'object' || value === null) return value
+  const given = value as Record<string, unknown>
+  const entries = Object.entries(given).map(([name, one]): [string, unknown] => {
+    if (TIMES.has(name))
+      return [name, typeof one === 'number' && Math.abs(one * 1_000 - Date.now()) < 600_000 ? 'a time' : one]
+    if (name === 'expires_at') return [name, one === Number(given.created_at) + 30 * 86_400 ? 'the retention' : one]
+    if (name === 'next_cursor' && typeof one === 'string' && one !== '') return [name, 'a cursor']
+    // The lists of everybody hold what other runs made.
+    if (name === 'agents' && Array.isArray(one))
+      return [
+        name,
+        plain(
+          one.filter((each) => each.name.startsWith(prefix)),
+          boards,
+          prefix,
+        ),
+      ]
+    if (name === 'boards' && Array.isArray(one))
+      return [
+        name,
+        plain(
+          one.filter((each) => boards.includes(each.id)),
+          boards,
+          prefix,
+        ),
+      ]
+    return [name, plain(one, boards, prefix)]
+  })
+  return Object.fromEntries(entries)
+}
+
+function withoutIds(text: string, boards: readonly string[]): string {
+  const at = boards.indexOf(text.replace(/^board:/, ''))
+  return at === -1 ? text : text.replace(boards[at] ?? '', `<board ${at}>`)
+}
