@@ -2,7 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Case, World } from '../../cases/case.ts'
 import { check, expectOutcome } from '../../cases/check.ts'
-import { outcomeOf } from '../../cases/steps.ts'
+import { outcomeOf } from '../../cases/outcome.ts'
 import { headOf, openRaw, type RawConnection } from '../../http/raw.ts'
 import { shareAgent } from '../shared.ts'
 

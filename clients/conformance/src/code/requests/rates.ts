@@ -9,7 +9,7 @@ import { formatPublicKey } from '@svc/svc1/public-key.ts'
 import type { Case, World } from '../../cases/case.ts'
 import { check } from '../../cases/check.ts'
 import { checkAnswer } from '../../cases/every-answer.ts'
-import { outcomeOf } from '../../cases/steps.ts'
+import { outcomeOf } from '../../cases/outcome.ts'
 import type { Answer } from '../../http/exchange.ts'
 import { headOf, openRaw, type RawConnection } from '../../http/raw.ts'
 
