@@ -132,7 +132,7 @@ async function checkRequest(step: Step, scope: Scope, world: World, keep: (kept:
   const [method = '', ...rest] = (step.send === undefined ? String(value(step.do)) : 'POST /v2/messages').split(' ')
   const body =
     step.send === undefined
-      ? value(step.text ?? step.body)
+      ? (value(step.text) ?? value(step.body) ?? undefined)
       : await envelopeOf(step.send, agentOf(step.as, scope), scope)
   const askOnce = (gateway: number | undefined): Promise<Answer> =>
     caller.call(method, rest.join(' '), {
@@ -154,7 +154,7 @@ async function checkRequest(step: Step, scope: Scope, world: World, keep: (kept:
     return
   }
   const answer = await ask()
-  keep({ status: answer.status, headers: answer.headers, body: answer.body, text: answer.text, sent: body })
+  keep({ ...answer, headers: Object.fromEntries(answer.headers), sent: body })
   const what = `${method} ${rest.join(' ')}`
   fail(checkAnswer(answer), what)
   if (step.expect !== undefined) fail(checkExpected(answer, value(step.expect)), what)
@@ -175,11 +175,12 @@ async function checkRaw(step: Step, scope: Scope, { server }: World): Promise<vo
 function checkExpected(answer: Answer, expected: unknown): string | undefined {
   if (typeof expected !== 'object' || expected === null)
     return mismatch(outcomeOf(answer), String(expected), 'the answer')
-  const { status, code, headers = {}, body, text } = expected as Record<string, unknown>
+  const { status, code, headers = {}, body, text, seconds } = expected as Record<string, unknown>
   const { error } = answer.body ?? {}
   return (
     (status === undefined ? undefined : mismatch(answer.status, status, 'the status')) ??
     (code === undefined ? undefined : mismatch(error?.code, code, 'the code')) ??
+    (seconds === undefined ? undefined : mismatch(answer.seconds, seconds, 'the seconds until the answer')) ??
     (body === undefined ? undefined : mismatch(answer.body, body, 'the body')) ??
     (text === undefined ? undefined : mismatch(answer.text, text, 'the text of the body')) ??
     Object.entries(headers as object)

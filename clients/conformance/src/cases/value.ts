@@ -13,7 +13,6 @@ const MAKERS: Readonly<Record<string, (given: never) => unknown>> = {
   $sum: (numbers: unknown[]) => numbers.reduce((sum: number, one) => sum + Number(one), 0),
   $hex: (bytes: number) => randomBytes(bytes).toString('hex'),
   $base64: (bytes: number) => randomBytes(bytes).toString('base64'),
-  $bytes: (hex: string) => Buffer.from(hex, 'hex'),
   $parse: (text: string) => JSON.parse(text),
   $sha256: (text: string) => createHash('sha256').update(text).digest('hex'),
   $now: (given: number | [number, number]) => {
@@ -25,6 +24,7 @@ const MAKERS: Readonly<Record<string, (given: never) => unknown>> = {
   $seconds: (date: string) => Math.floor(Date.parse(date) / 1_000),
   $json: (value: unknown) => JSON.stringify(value),
   $upper: (text: string) => text.toUpperCase(),
+  $lower: (text: string) => text.toLowerCase(),
   $uri: (text: string) => encodeURIComponent(text),
   $replace: ([text, from, to]: [string, string, string]) => text.replaceAll(from, to),
   $pad: ([text, bytes]: [string, number]) => text + ' '.repeat(bytes - Buffer.byteLength(text)),
@@ -40,7 +40,7 @@ const MAKERS: Readonly<Record<string, (given: never) => unknown>> = {
 export function evaluate(given: unknown, scope: Scope): unknown {
   if (typeof given === 'string') return fill(given, scope)
   if (Array.isArray(given)) return given.map((one) => evaluate(one, scope))
-  if (typeof given !== 'object' || given === null || given instanceof Uint8Array) return given
+  if (typeof given !== 'object' || given === null) return given
   const entries = Object.entries(given)
   const [[name, argument] = ['', undefined]] = entries
   const maker = entries.length === 1 && Object.hasOwn(MAKERS, name) ? MAKERS[name] : undefined
@@ -66,7 +66,6 @@ export function lookUp(path: string, scope: Scope): unknown {
 }
 
 function memberOf(value: unknown, name: string): unknown {
-  if (value instanceof Headers) return value.get(name) ?? undefined
   if (Array.isArray(value) && /^-?\d+$/.test(name)) return value.at(Number(name))
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
 }

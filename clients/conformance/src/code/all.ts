@@ -2,20 +2,28 @@
 import type { Case } from '../cases/case.ts'
 import { SCENARIO } from './events/scenario.ts'
 import { STREAMS } from './events/streams.ts'
-import { JSON_CASES } from './formats/json.ts'
+import { JSON_BODIES } from './formats/json.ts'
 import { ORDER_OF_FAULTS } from './messages/order-of-faults.ts'
 import { READERS } from './messages/readers.ts'
 import { SHUTTING } from './messages/shutting.ts'
-import { VERDICT_CASES } from './requests/verdicts.ts'
+import { DESCRIPTION } from './operations/description.ts'
+import { FRAMING } from './requests/framing.ts'
+import { PAGES } from './requests/pages.ts'
+import { RATES } from './requests/rates.ts'
+import { VERDICTS } from './requests/verdicts.ts'
 import { DELIVERIES } from './webhooks/deliveries.ts'
 
 export const CODE_CASES: readonly Case[] = [
+  ...STREAMS,
+  SCENARIO,
   ORDER_OF_FAULTS,
   READERS,
   ...SHUTTING,
-  ...STREAMS,
-  SCENARIO,
-  ...JSON_CASES,
-  ...VERDICT_CASES,
+  ...JSON_BODIES,
+  DESCRIPTION,
+  ...FRAMING,
+  PAGES,
+  ...RATES,
+  ...VERDICTS,
   ...DELIVERIES,
 ]

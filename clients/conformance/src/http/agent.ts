@@ -184,9 +184,8 @@ function callWith(
   const body = bytesOf(given)
   const correct = { ...signed.headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) }
   const changed = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
-  const lines = Object.entries<string | readonly string[] | null>({ ...correct, ...changed }).flatMap(
-    ([name, value]) =>
-      value === null ? [] : [[name, typeof value === 'string' ? headerText(value) : value.map(headerText)] as const],
+  const lines = Object.entries({ ...correct, ...changed }).flatMap(([name, value]) =>
+    value === null ? [] : [[name, headerOf(value)] as const],
   )
   const sent = {
     method,
@@ -222,8 +221,10 @@ function waitMs({ headers }: Answer): number {
 }
 
 /** Node sends header values as Latin-1, so other characters are given as the bytes of their UTF-8. */
-function headerText(value: string): string {
-  return /^[\0-\xff]*$/.test(value) ? value : Buffer.from(value).toString('latin1')
+function headerOf(value: string | readonly string[]): string | string[] {
+  const bytesOfText = (text: string): string =>
+    /^[\0-\xff]*$/.test(text) ? text : Buffer.from(text).toString('latin1')
+  return typeof value === 'string' ? bytesOfText(value) : value.map(bytesOfText)
 }
 
 function bytesOf(body: unknown): string | Uint8Array | undefined {

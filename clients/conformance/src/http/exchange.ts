@@ -18,6 +18,8 @@ export interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
+  /** From the request until the answer began. */
+  readonly seconds?: number
   /** The parsed body, if it is JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: cases say what an answer must be
   readonly body: any
@@ -57,13 +59,16 @@ export function exchange(base: string, sent: Sent, options: ExchangeOptions = {}
     agent: pools[isTls ? 'https:' : 'http:'],
     timeout: PATIENCE_MS,
   }
+  const startMs = performance.now()
   return new Promise((resolve, reject) => {
     const fail = (error: Error): void =>
       reject(new Error(`${sent.method} ${sent.target}: ${error.message}`, { cause: error }))
     const request = (isTls ? httpsRequest : httpRequest)(asked, (response) => {
       const chunks: Buffer[] = []
+      const seconds = (performance.now() - startMs) / 1_000
       const finish = (): void => {
-        const answer = answerOf(response.statusCode ?? 0, response.rawHeaders, Buffer.concat(chunks).toString())
+        const text = Buffer.concat(chunks).toString()
+        const answer = { ...answerOf(response.statusCode ?? 0, response.rawHeaders, text), seconds }
         try {
           observe(exchangeOf(base, sent, answer), answer)
           resolve(answer)

@@ -64,6 +64,12 @@ export function openRaw(base: string): RawConnection {
   }
 }
 
+/** The head of a request, with the host of the server and these headers. */
+export function headOf(base: string, line: string, headers: Readonly<Record<string, string>> = {}): string {
+  const lines = Object.entries({ host: new URL(base).host, ...headers }).map(([name, value]) => `${name}: ${value}`)
+  return `${[`${line} HTTP/1.1`, ...lines].join('\r\n')}\r\n\r\n`
+}
+
 /** The complete answers that a connection received, in order. @param isOver whether the end of the connection ends a body. */
 export function parseAnswers(received: string, isOver = false): Answer[] {
   const answers: Answer[] = []

@@ -7,7 +7,7 @@ import { shareAgent } from '../shared.ts'
 
 const agentOf = shareAgent()
 
-export const JSON_CASES: readonly Case[] = vectorsOf('refused-json.json cases').map(
+export const JSON_BODIES: readonly Case[] = vectorsOf('refused-json.json cases').map(
   ({ about, text, hex, code }, at) => ({
     id: `formats/json-bodies/${at + 1}`,
     title: `JSON bodies: ${about} is ${code ?? 'I-JSON'}`,

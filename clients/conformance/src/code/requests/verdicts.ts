@@ -53,7 +53,7 @@ const SIGNATURES: readonly (readonly [about: string, outcome: string, sign: Sign
   ]),
 ]
 
-export const VERDICT_CASES: readonly Case[] = SIGNATURES.map(([about, outcome, sign], at) => ({
+export const VERDICTS: readonly Case[] = SIGNATURES.map(([about, outcome, sign], at) => ({
   id: `requests/verdicts/${at + 1}`,
   title: `Verdicts on request signatures: ${about} is ${outcome}`,
   spec: ['3.4'],

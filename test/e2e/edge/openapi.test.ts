@@ -1,67 +1,20 @@
-/** The system's description of itself: the discovery manifest, and the OpenAPI description compared with real answers. */
+/** The OpenAPI description, operation by operation; and /llms.txt. openapi-complete.test.ts has what holds for all of it. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { Agent, call, type HttpAnswer } from '../../support/client/agent.ts'
+import { call, type HttpAnswer } from '../../support/client/agent.ts'
 import { expectStamped } from '../../support/client/expect-answer.ts'
 import { ApiDescription, type DescribedOperation, type OpenApi } from '../../support/description/api-description.ts'
-import { expectedManifest } from '../../support/description/manifest.ts'
 import { OPERATIONS, type SpecOperation } from '../../support/description/operations.ts'
 import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
 
 let h: SharedHarness
-let manifest: HttpAnswer
 let openapi: HttpAnswer
 let api: ApiDescription
-let alice: Agent
 
 beforeAll(async () => {
-  h = await shareHarness('roomy')
-  manifest = await call(h.place, 'GET', '/.well-known/agent.json')
+  h = await shareHarness('usual')
   openapi = await call(h.place, 'GET', '/openapi.json')
   api = new ApiDescription(openapi.body as OpenApi)
-  ;[alice] = await h.agents(1)
   return () => h[Symbol.asyncDispose]()
-})
-
-describe('spec 5.1: the discovery manifest', () => {
-  test('spec 5.1: every member and value, and no others', () => {
-    expect(manifest.status).toBe(200)
-    expect(manifest.body).toEqual(
-      expectedManifest({
-        authority: h.system.authority,
-        difficulty: 4,
-        limits: { daily_free_units: 100_000, daily_hard_limit: 100_000, daily_introductions: 1_000 },
-      }),
-    )
-  })
-
-  test('spec 5.1: the same at every gateway, signed or not', async () => {
-    for (const url of h.system.urls) {
-      const again = await call({ ...h.place, url }, 'GET', '/.well-known/agent.json')
-      expectStamped(again)
-      expect(again.text).toBe(manifest.text)
-      expect((await alice.get('/.well-known/agent.json', { url })).text).toBe(manifest.text)
-    }
-  })
-
-  test('spec 5.1, 6.8: the system does what the manifest says', async () => {
-    const { registration, limits, retention_days } = manifest.body
-    const challenge = await call(h.place, 'POST', '/v2/challenges', { body: { pubkey: alice.pubkey } })
-    expect(challenge.body).toMatchObject({ difficulty: registration.difficulty, algorithm: registration.algorithm })
-    expect((await alice.get('/v2/budget')).body).toMatchObject({
-      daily_free_units: limits.daily_free_units,
-      daily_hard_limit: limits.daily_hard_limit,
-      daily_introduction_limit: limits.daily_introductions,
-    })
-    expect((await alice.get('/v2/events')).body).toMatchObject({ retention_days })
-    const { body: health } = await call(h.place, 'GET', '/v2/health')
-    expect(health).toMatchObject({ service: manifest.body.service, version: manifest.body.version })
-    expect((await call(h.place, 'GET', manifest.body.openapi)).text).toBe(openapi.text)
-  })
-
-  test('spec 3.3, 5.1: signatures and addresses use the authority of the manifest', async () => {
-    const answer = await new Agent({ ...h.place, authority: manifest.body.authority }).register()
-    expect((await answer.get('/v2/me')).body.address).toBe(`${answer.name}@${manifest.body.authority}`)
-  })
 })
 
 describe('spec 1.4: the OpenAPI description', () => {
