@@ -14,16 +14,16 @@ import { VERDICTS } from './requests/verdicts.ts'
 import { DELIVERIES } from './webhooks/deliveries.ts'
 
 export const CODE_CASES: readonly Case[] = [
-  ...STREAMS,
   SCENARIO,
+  ...JSON_BODIES,
   ORDER_OF_FAULTS,
   READERS,
   ...SHUTTING,
-  ...JSON_BODIES,
   DESCRIPTION,
   ...FRAMING,
   PAGES,
   ...RATES,
   ...VERDICTS,
+  ...STREAMS,
   ...DELIVERIES,
 ]
