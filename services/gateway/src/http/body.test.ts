@@ -22,6 +22,12 @@ describe('spec 3.10: nonempty bodies use Content-Type: application/json', () => 
     ['application/json;charset="UTF-8"', []],
     ['application/json; profile=x', []],
     ['application/json;', []],
+    ['application/json; profile="a; charset=latin1"', []],
+    ['application/json; charset=utf-8; charset=latin1', 'unsupported_media_type'],
+    ['application/json; charset="utf-8', 'unsupported_media_type'],
+    ['application/json; charset=utf-8x', 'unsupported_media_type'],
+    [`application/json;${'"'.repeat(16_000)}`, []],
+    [`application/json;${'\\"'.repeat(8_001)}`, 'unsupported_media_type'],
     ['application/json; charset=latin1', 'unsupported_media_type'],
     ['application/json; charset=utf-16', 'unsupported_media_type'],
     ['application/jsonp', 'unsupported_media_type'],
@@ -63,6 +69,13 @@ test.each([
   ['['.repeat(65) + ']'.repeat(65)],
 ])('spec 2.5: %j is 400 invalid_json', (text) => {
   expect(parse(text, 'application/json')).toBe('invalid_json')
+})
+
+test('spec 3.10: a Content-Type that is sent twice is none', async () => {
+  const request = new IncomingMessage(new Socket())
+  request.headers['content-type'] = 'application/json'
+  request.rawHeaders.push('Content-Type', 'application/json', 'content-type', 'text/plain')
+  expect((await createGuards().bodies.read(request)).contentType).toBeUndefined()
 })
 
 test('reading the body of a connection that has already broken is invalid_request', async () => {
