@@ -19,8 +19,15 @@ const NONCE = 'ab'.repeat(16)
 
 export class Difference extends Error {}
 
-/** @param servers ours and the model, with the same authority. @throws Difference at the first answers that differ. */
-export async function compare(operations: readonly Operation[], servers: readonly [Server, Server]): Promise<void> {
+/**
+ * @param servers ours and the model, with the same authority.
+ * @param onDifference called for each operation whose answers differ. By default it throws, as the worlds may differ from then on.
+ */
+export async function compare(
+  operations: readonly Operation[],
+  servers: readonly [Server, Server],
+  onDifference: (difference: Difference) => void = fail,
+): Promise<void> {
   const plan: Plan = { prefix: newPrefix(), messages: [], nowMs: () => Date.now() }
   const [ours, model] = await worldsOf(servers, plan)
   for (const [at, operation] of operations.entries()) {
@@ -39,11 +46,17 @@ export async function compare(operations: readonly Operation[], servers: readonl
       answers = await ask()
     }
     if (!isSame())
-      throw new Difference(
-        describe(operation, requests[0], [comparable(answers[0], ours, plan), comparable(answers[1], model, plan)]),
+      onDifference(
+        new Difference(
+          describe(operation, requests[0], [comparable(answers[0], ours, plan), comparable(answers[1], model, plan)]),
+        ),
       )
     keep({ operation, requests, answers }, [ours, model], plan)
   }
+}
+
+function fail(difference: Difference): never {
+  throw difference
 }
 
 /** Waits until the messages that expire about now have expired. */
