@@ -31,6 +31,7 @@ What a client cannot set is set by you. Cases that lack it are skipped, and say 
   --webhook-port <port>       where to listen for it
   --webhook-tls <cert,key>    PEM files; without them it speaks plain HTTP, behind your proxy
   --retention-seconds <n>     the retention period of the server, if it is at most 30 seconds
+  --short-backoff             the server tries a webhook delivery again within a second
   --rates                     exhaust the request rates too (defaults of spec 3.15)
 
 Exits with 0 if no case failed, with 1 if one did, and with 2 if nothing could be run.`
@@ -59,6 +60,7 @@ async function main(args: string[]): Promise<number> {
       'webhook-port': { type: 'string' },
       'webhook-tls': { type: 'string' },
       'retention-seconds': { type: 'string' },
+      'short-backoff': { type: 'boolean' },
       rates: { type: 'boolean' },
       help: { type: 'boolean', short: 'h' },
     },
@@ -87,6 +89,7 @@ async function main(args: string[]): Promise<number> {
       values['retention-seconds'] === undefined
         ? undefined
         : numberOf(values['retention-seconds'], '--retention-seconds'),
+    shortBackoff: values['short-backoff'] === true,
     rates: values.rates === true,
   }
   if (values.explain !== undefined) {

@@ -15,6 +15,7 @@ export const NEEDS = {
   'short retention':
     '--retention-seconds: a server that keeps messages for at most 30 seconds, and the number of these seconds',
   'short streams': 'a server whose manifest has a stream_seconds of at most 15',
+  'short backoff': '--short-backoff: a server that tries a webhook delivery again within a second (spec 10.7)',
   'default rates': '--rates: a server with the default request rates (spec 3.15), whose limits the runner may exhaust',
 } as const
 

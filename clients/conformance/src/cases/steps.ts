@@ -1,7 +1,6 @@
 /** Runs the steps of a case file. clients/conformance/cases/README.md describes them. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent, type Caller, type CallOptions, untilAdmitted } from '../http/agent.ts'
-import { EventStream, openStream } from '../http/event-stream.ts'
 import type { Answer } from '../http/exchange.ts'
 import { openRaw } from '../http/raw.ts'
 import type { Respond } from '../run/receiver.ts'
@@ -11,6 +10,7 @@ import { mismatch } from './match.ts'
 import { outcomeOf } from './outcome.ts'
 import { readPages } from './pages.ts'
 import { evaluate, lookUp, type Scope } from './value.ts'
+import { checkDeliveries, closeStream, openedStream } from './watch.ts'
 
 export interface Step {
   /** The name of the agent that signs; anonymous if absent. */
@@ -109,9 +109,10 @@ async function tryStep(step: Step, scope: Record<string, unknown>, world: World)
   else if (step.wait !== undefined) await sleep(Number(value(step.wait)) * 1_000)
   else if (step.set !== undefined) keep(value(step.set))
   else if (step.check !== undefined) fail(mismatch(value(step.check), value(step.expect), JSON.stringify(step.check)))
-  else if (step.open !== undefined) keep(await openedStream(step, scope, world))
-  else if (step.close !== undefined) streamOf(step.close, scope).close()
-  else if (step.answer !== undefined) world.receiver.answer(String(value(step.answer)), ...[step.with ?? 204].flat())
+  else if (step.open !== undefined) keep(await openedStream(step, agentOf(step.as, scope), scope, world))
+  else if (step.close !== undefined) closeStream(lookUp(step.close, scope))
+  else if (step.answer !== undefined)
+    world.receiver.answer(String(value(step.answer)), ...[value(step.with) as Respond].flat())
   else if (step.deliveries !== undefined) keep(checkDeliveries(step, scope, world))
   else if (step.solve !== undefined) keep(await agentOf(step.solve, scope).solve())
   else if (step.operate !== undefined) keep(await world.operator.run(...step.operate.map((one) => String(value(one)))))
@@ -196,28 +197,6 @@ async function checkSpending(spent: NonNullable<Step['spent']>, scope: Scope): P
   }
 }
 
-async function openedStream(step: Step, scope: Scope, world: World): Promise<EventStream> {
-  const target = String(evaluate(step.open, scope)).replace('GET ', '')
-  const headers = evaluate(step.headers ?? {}, scope) as Record<string, string>
-  const options = { headers, gateway: step.gateway, observe: world.observe }
-  const { answer, stream } = await openStream(agentOf(step.as, scope), target, options)
-  if (stream === undefined) throw new Error(`GET ${target} opened no stream (spec 9.7): ${outcomeOf(answer)}`)
-  world.stack.use(stream)
-  fail(checkAnswer(answer), `GET ${target}`)
-  await stream.until('cursor')
-  return stream
-}
-
-function checkDeliveries(step: Step, scope: Scope, world: World): unknown {
-  const path = String(evaluate(step.deliveries, scope))
-  const came = world.receiver.at(path).map(({ method, headers, body, isGivenUp }) => {
-    const text = body.toString()
-    return { method, headers, text, given_up: isGivenUp, id: headers['x-svc-message-id'] }
-  })
-  if (step.expect !== undefined) fail(mismatch(came, evaluate(step.expect, scope), `the deliveries to ${path}`))
-  return came
-}
-
 async function envelopeOf(asked: EnvelopeAsked, from: Agent, scope: Scope): Promise<unknown> {
   const { to, body = 'hello', seal_for, then = {}, without = [], ...members } = evaluate(asked, scope) as EnvelopeAsked
   const recipient = scope[String(to)] instanceof Agent ? agentOf(String(to), scope) : String(to)
@@ -246,12 +225,6 @@ function agentOf(name: string | undefined, scope: Scope): Agent {
   const agent = lookUp(name ?? 'as', scope)
   if (!(agent instanceof Agent)) throw new Error(`${name} is no agent of this case`)
   return agent
-}
-
-function streamOf(name: string, scope: Scope): EventStream {
-  const stream = lookUp(name, scope)
-  if (!(stream instanceof EventStream)) throw new Error(`${name} is no stream of this case`)
-  return stream
 }
 
 function fail(problem: string | undefined, what = ''): void {

@@ -36,6 +36,7 @@ export interface Caller {
 
 /** Registrations are refused faster than other requests (spec 3.15), so an agent waits for its turn. */
 const MAX_TRIES = 600
+const TRIES_IF_UNAVAILABLE = 4
 
 /** @returns a caller without a signature. */
 export function anonymous(server: Server): Caller {
@@ -91,15 +92,19 @@ export class Agent implements Caller {
     return { headers, signedString }
   }
 
-  /** A signed call. */
-  call(method: string, target: string, options: CallOptions = {}): Promise<Answer> {
-    const { headers, signedString } = this.sign(method, target, bytesOf(options.body), options.sign)
-    return callWith(
-      this.server,
-      `${method} ${target}`,
-      { observe: this.observe, ...options },
-      { headers, signer: this.name, signedString },
-    )
+  /** A signed call. A server may answer `unavailable` at any point (spec 3.5), so such a call is repeated a few times. */
+  async call(method: string, target: string, options: CallOptions = {}): Promise<Answer> {
+    for (let tries = 1; ; tries += 1) {
+      const { headers, signedString } = this.sign(method, target, bytesOf(options.body), options.sign)
+      const answer = await callWith(
+        this.server,
+        `${method} ${target}`,
+        { observe: this.observe, ...options },
+        { headers, signer: this.name, signedString },
+      )
+      if (answer.body?.error?.code !== 'unavailable' || tries === TRIES_IF_UNAVAILABLE) return answer
+      await sleep(waitMs(answer))
+    }
   }
 
   get(target: string, options?: CallOptions): Promise<Answer> {
@@ -207,8 +212,12 @@ async function repeatWhile(isRefused: (answer: Answer) => boolean, call: () => P
   for (let tries = 1; ; tries += 1) {
     const answer = await call()
     if (!isRefused(answer) || tries === MAX_TRIES) return answer
-    await sleep(Number(answer.headers.get('retry-after') ?? 1) * 1_000)
+    await sleep(waitMs(answer))
   }
+}
+
+function waitMs({ headers }: Answer): number {
+  return Number(headers.get('retry-after') ?? 1) * 1_000
 }
 
 /** Node sends header values as Latin-1, so other characters are given as the bytes of their UTF-8. */

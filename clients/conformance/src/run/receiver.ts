@@ -17,8 +17,12 @@ export interface Delivery {
   isGivenUp: boolean
 }
 
-/** The answer to a delivery: a status, none until the next call of `answer`, or a function that writes it. */
-export type Respond = number | 'hold' | ((delivery: Delivery, response: ServerResponse) => unknown)
+/** The answer to a delivery: a status, with headers or without; none until the next call of `answer`; or a function that writes it. */
+export type Respond =
+  | number
+  | { readonly status: number; readonly headers: Readonly<Record<string, string>> }
+  | 'hold'
+  | ((delivery: Delivery, response: ServerResponse) => unknown)
 
 export interface Receiver extends AsyncDisposable {
   /** What the server is told, without a slash at the end. */
@@ -77,6 +81,7 @@ export async function startReceiver({ url, port, tls }: ReceiverOptions): Promis
     if (others.length > 0) answers.set(path, others)
     if (first === 'hold') held.push({ path, delivery, response })
     else if (typeof first === 'number') response.writeHead(first).end()
+    else if (typeof first === 'object') response.writeHead(first.status, first.headers).end()
     else first(delivery, response)
   }
 }

@@ -17,6 +17,8 @@ export interface Setting {
   readonly operator?: Operator | undefined
   readonly receiver?: Receiver | undefined
   readonly retentionSeconds?: number | undefined
+  /** Whether the attempts of a webhook delivery follow each other within a second. */
+  readonly shortBackoff?: boolean
   /** Whether the runner may exhaust the request rates. */
   readonly rates?: boolean
 }
@@ -35,7 +37,10 @@ export function whyNot({ needs }: Case, setting: Setting): string | undefined {
   return missing.length === 0 ? undefined : `needs ${missing.map((need) => NEEDS[need]).join('; and ')}`
 }
 
-function has(need: Need, { server, operator, receiver, retentionSeconds, rates = false }: Setting): boolean {
+function has(
+  need: Need,
+  { server, operator, receiver, retentionSeconds, shortBackoff = false, rates = false }: Setting,
+): boolean {
   const { daily_free_units = 0, daily_hard_limit = 0, daily_introductions = 0, stream_seconds = 0 } = server.limits
   switch (need) {
     case 'gateways':
@@ -52,6 +57,8 @@ function has(need: Need, { server, operator, receiver, retentionSeconds, rates =
       return retentionSeconds !== undefined && retentionSeconds <= 30
     case 'short streams':
       return stream_seconds <= 15
+    case 'short backoff':
+      return shortBackoff
     case 'default rates':
       return rates
   }

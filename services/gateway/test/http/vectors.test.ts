@@ -1,10 +1,8 @@
 /** Sends the vectors of what must be refused to a gateway whose clock stands still. */
-import { ServiceError } from '@svc/contracts/errors.ts'
 import { sendMessage } from '@svc/contracts/messaging.ts'
 import { createKeyPair, type KeyPair } from '@svc/svc1/key-pair.ts'
 import { readVectors } from '@svc/test/support/vectors.ts'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { limit, readQuery } from '../../src/http/query.ts'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type Harness, JSON_BODY, startHarness } from '../support/harness.ts'
 
 interface Party {
@@ -62,19 +60,6 @@ test.each(ofGateway)('spec $section: $about: $code', async ({ request, code }) =
   const answer = await h.sendRaw(Buffer.concat([Buffer.from(`${head}\r\n\r\n`), bytes]))
   expect(answer).toMatch(code === null ? /^HTTP\/1.1 20[0-4] / : new RegExp(`"error":\\{"code":"${code}"`))
 })
-
-describe('spec 3.12: limit', () => {
-  const { kinds } = readVectors<{ kinds: { kind: string; valid: Text[]; refused: Text[] }[] }>('texts.json')
-  const { valid = [], refused = [] } = kinds.find(({ kind }) => kind === 'limit') ?? {}
-  const read = ({ text }: Text) => readQuery({ limit }, `/v2/list?limit=${encodeURIComponent(text)}`)
-
-  test.each(valid)('accepted: $about', (row) => expect(read(row)).toEqual({ limit: Number(row.text) }))
-  test.each(refused)('refused: $about', (row) => expect(() => read(row)).toThrow(ServiceError))
-})
-interface Text {
-  about: string
-  text: string
-}
 
 /** What messaging decides, with what it must be told for it. Its own tests check the time, and revoked recipients. */
 const OF_MESSAGING: Record<string, object> = {

@@ -1,4 +1,4 @@
-/** Events and streams under concurrent requests. */
+/** Streams and events: what case files cannot say. */
 import type { Case } from '../../cases/case.ts'
 import { check, got } from '../../cases/check.ts'
 import { countOutcomes } from '../../cases/steps.ts'
@@ -6,13 +6,13 @@ import { type EventStream, openStream } from '../../http/event-stream.ts'
 
 const SENDERS = 4
 const EACH = 15
-const STREAMS = 20
+const AT_ONCE = 20
 /** The longest that a server may take to notice that a client is gone. */
 const PATIENCE_MS = 60_000
 
-export const CONCURRENCY: readonly Case[] = [
+export const STREAMS: readonly Case[] = [
   {
-    id: 'events/concurrency/order',
+    id: 'events/streams/order',
     title: 'Events under concurrent requests: they become visible in the order of their cursors, in history and stream',
     spec: ['9.3', '9.7'],
     needs: [],
@@ -59,23 +59,23 @@ export const CONCURRENCY: readonly Case[] = [
     },
   },
   {
-    id: 'events/concurrency/two-streams',
-    title: `Limits and ends of streams: streams of one agent: of ${STREAMS} at once, over all gateways, two open`,
+    id: 'events/streams/two-streams',
+    title: `Limits and ends of streams: streams of one agent: of ${AT_ONCE} at once, over all gateways, two open`,
     spec: ['9.8', '11.7'],
     needs: [],
     agents: 1,
     async run(world) {
       const ben = await world.agent()
       const asked = await Promise.all(
-        Array.from({ length: STREAMS }, (_, at) => openStream(ben, '/v2/stream', { gateway: at + 1 })),
+        Array.from({ length: AT_ONCE }, (_, at) => openStream(ben, '/v2/stream', { gateway: at + 1 })),
       )
       for (const { stream } of asked) if (stream !== undefined) world.stack.use(stream)
       const outcomes = countOutcomes(asked.map(({ answer }) => answer))
-      check(outcomes, { 200: 2, '429 stream_limit': STREAMS - 2 }, 'the outcomes')
+      check(outcomes, { 200: 2, '429 stream_limit': AT_ONCE - 2 }, 'the outcomes')
     },
   },
   {
-    id: 'events/concurrency/silent-clients',
+    id: 'events/streams/silent-clients',
     title: 'Limits and ends of streams: clients that read nothing keep their places no longer than a stream lasts',
     spec: ['9.8'],
     needs: ['short streams'],
@@ -95,6 +95,31 @@ export const CONCURRENCY: readonly Case[] = [
           throw new Error(`after ${PATIENCE_MS / 1_000} s, two silent clients still keep their places`)
         await new Promise((resolve) => setTimeout(resolve, 500))
       }
+    },
+  },
+  {
+    id: 'events/streams/stored-form',
+    title: 'The stream: an envelope comes with its stored text, from history and live',
+    spec: ['6.6', '9.7'],
+    needs: [],
+    agents: 1,
+    async run(world) {
+      const ben = await world.agent()
+      const open = async (): Promise<EventStream> => {
+        const { answer, stream } = await openStream(ben, '/v2/stream', { observe: world.observe })
+        if (stream === undefined) throw new Error(`GET /v2/stream opened no stream: ${answer.status}`)
+        world.stack.use(stream)
+        await stream.until('cursor')
+        return stream
+      }
+      const live = await open()
+      // A number in another spelling than the stored form, characters that could break lines, and U+0000.
+      const envelope = ben.envelope(ben, { big: 1, text: 'a\nb\r\n\u2028 \u0000 : data: x', '': [] })
+      const stored = JSON.stringify(envelope)
+      await got(ben.post('/v2/messages', stored.replace('"big":1,', '"big":1.0,')))
+      await live.until('message')
+      for (const { text } of [live, await open()])
+        check(text.includes(stored), true, 'whether the text is the stored form')
     },
   },
 ]
