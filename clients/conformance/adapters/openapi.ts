@@ -9,10 +9,9 @@ import { createKeyPair, type KeyPair } from '@svc/svc1/key-pair.ts'
 import { signRequest } from '@svc/svc1/sign.ts'
 import { type Given, serve, Unsupported } from './serve.ts'
 
-type Operation = (options: object) => Promise<Given>
 const folder = process.argv[2] ?? ''
 const load = (file: string): Promise<Given> => import(pathToFileURL(join(folder, file)).href)
-const api: Readonly<Record<string, Operation>> = await load('sdk.gen.js')
+const api: Given = await load('sdk.gen.js')
 const { createClient } = await load('client/index.js')
 
 let client: unknown
@@ -25,13 +24,18 @@ async function signedFetch(request: Request): Promise<Response> {
   const { method, url } = request
   const { pathname, search } = new URL(url)
   const body = Buffer.from(await request.clone().arrayBuffer())
-  const signed = signRequest(key, { authority, method, target: pathname + search, ...(body.length > 0 ? { body } : {}) })
+  const signed = signRequest(key, {
+    authority,
+    method,
+    target: pathname + search,
+    ...(body.length > 0 ? { body } : {}),
+  })
   for (const [name, value] of Object.entries(signed)) request.headers.set(name, value)
   return fetch(request, { redirect: 'manual' })
 }
 
 async function call(name: string, options: object = {}): Promise<Given> {
-  const { data, error } = (await api[name]?.({ client, ...options })) ?? {}
+  const { data, error } = await api[name]({ client, ...options })
   if (data === undefined) throw Object.assign(new Error(name), { code: error?.error?.code ?? 'no_answer' })
   return data
 }
@@ -47,7 +51,14 @@ await serve({
   },
   async send({ to, body, seal }) {
     if (seal) throw new Unsupported('sealing')
-    const draft = { id: crypto.randomUUID(), from: address, to, type: 'event', ts: new Date().toISOString(), body } as const
+    const draft = {
+      id: crypto.randomUUID(),
+      from: address,
+      to,
+      type: 'event',
+      ts: new Date().toISOString(),
+      body,
+    } as const
     return { id: (await call('sendMessage', { body: signEnvelope(draft, key.secretKey) })).msg_id }
   },
   async inbox() {
@@ -71,7 +82,7 @@ await serve({
   async follow({ after, until }) {
     const events: Given[] = []
     const stop = new AbortController()
-    const { stream } = await api.openStream?.({ client, query: { after }, signal: stop.signal })
+    const { stream } = await api.openStream({ client, query: { after }, signal: stop.signal })
     for await (const data of stream) {
       if (data.message !== undefined) events.push(data)
       if (data.message !== undefined && data.cursor >= until) break

@@ -1,4 +1,4 @@
-/** Runs the cases of `cases` against a client. */
+/** Runs the cases of `client-cases` against a client. */
 import type { CaseResult } from '../result.ts'
 import { type ClientCase, readCases } from './case.ts'
 import { AdapterDriver } from './driver.ts'
