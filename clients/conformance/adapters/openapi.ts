@@ -9,10 +9,9 @@ import { createKeyPair, type KeyPair } from '@svc/svc1/key-pair.ts'
 import { signRequest } from '@svc/svc1/sign.ts'
 import { type Given, serve, Unsupported } from './serve.ts'
 
-type Operation = (options: object) => Promise<Given>
 const folder = process.argv[2] ?? ''
 const load = (file: string): Promise<Given> => import(pathToFileURL(join(folder, file)).href)
-const api: Readonly<Record<string, Operation>> = await load('sdk.gen.js')
+const api: Given = await load('sdk.gen.js')
 const { createClient } = await load('client/index.js')
 
 let client: unknown
@@ -36,7 +35,7 @@ async function signedFetch(request: Request): Promise<Response> {
 }
 
 async function call(name: string, options: object = {}): Promise<Given> {
-  const { data, error } = (await api[name]?.({ client, ...options })) ?? {}
+  const { data, error } = await api[name]({ client, ...options })
   if (data === undefined) throw Object.assign(new Error(name), { code: error?.error?.code ?? 'no_answer' })
   return data
 }
@@ -83,7 +82,7 @@ await serve({
   async follow({ after, until }) {
     const events: Given[] = []
     const stop = new AbortController()
-    const { stream } = await api.openStream?.({ client, query: { after }, signal: stop.signal })
+    const { stream } = await api.openStream({ client, query: { after }, signal: stop.signal })
     for await (const data of stream) {
       if (data.message !== undefined) events.push(data)
       if (data.message !== undefined && data.cursor >= until) break

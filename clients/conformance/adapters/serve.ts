@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline'
 /** What an operation is given: `base_url`, `to`, `after` and so on. */
 // biome-ignore lint/suspicious/noExplicitAny: it comes from JSON, and the page says what it holds
 export type Given = any
-export type Operations = Readonly<Record<string, (given: Given) => Promise<object | undefined>>>
+type Operations = Readonly<Record<string, (given: Given) => Promise<object | undefined>>>
 
 /** The client cannot do what it was asked. The message says what. */
 export class Unsupported extends Error {}

@@ -3,7 +3,7 @@ export const FAULTS: Readonly<Record<string, readonly string[]>> = {
   'url authority': ['signing/authority'],
   'no content type': ['signing/authority'],
   'body not signed': ['signing/authority'],
-  'no query': ['signing/query', 'signing/empty-body'],
+  'no query': ['signing/query', 'signing/empty-body', 'streams/follow'],
   'decoded target': ['signing/query'],
   'cursor as it is': ['signing/query'],
   'fixed nonce': ['signing/random-nonces'],

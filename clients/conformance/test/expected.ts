@@ -2,7 +2,7 @@
 import type { CaseResult } from '../src/result.ts'
 
 /** The ids of cases, or the beginnings of ids that end with `/`, with one reason. */
-export type Expected = Readonly<Record<string, readonly string[]>>
+type Expected = Readonly<Record<string, readonly string[]>>
 
 /** What does not fit the list: cases that failed or were skipped and are not in it, and entries that no such case has. */
 export function unexpected(results: readonly CaseResult[], expected: Expected): string[] {

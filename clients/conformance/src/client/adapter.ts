@@ -50,7 +50,8 @@ export class Adapter implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#ended !== undefined) return
+    const { pid, exitCode, signalCode } = this.#child
+    if (pid === undefined || exitCode !== null || signalCode !== null) return
     const closed = once(this.#child, 'close')
     this.#child.kill('SIGKILL')
     await closed

@@ -7,7 +7,7 @@ import { signedString } from '@svc/svc1/signed-string.ts'
 import { verifySignature } from '@svc/svc1/verify.ts'
 import { AUTHORITY, REGISTERED } from './cast.ts'
 
-export interface SignedParts {
+interface SignedParts {
   readonly method: string
   /** As it stands in the request line. */
   readonly target: string

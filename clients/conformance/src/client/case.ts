@@ -1,6 +1,7 @@
-/** What the files in `cases` hold. A case is read by people who write clients in any language, so it is data. */
+/** What the files in `client-cases` hold. A case is read by people who write clients in any language, so it is data. */
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
+import { findFolder } from '../report/rules.ts'
 import type { Forgery, MessageDraft } from './messages.ts'
 
 /** How the scripted service answers one request. Everything that is left out is as the service would have it. */
@@ -113,7 +114,15 @@ export interface ClientCase {
 const FILES = ['signing', 'sending', 'retrying', 'clock', 'reading', 'streams', 'trust', 'verifying']
 
 export function readCases(): ClientCase[] {
-  return FILES.flatMap((file) => parse(readFileSync(new URL(`cases/${file}.yaml`, import.meta.url), 'utf8'))).map(
-    (one) => ({ level: 'must', as: 'bob', ahead: 0, events: [], answers: {}, start: 'ok', expect: [], ...one }),
-  )
+  const folder = findFolder('client-cases')
+  return FILES.flatMap((file) => parse(readFileSync(`${folder}${file}.yaml`, 'utf8'))).map((one) => ({
+    level: 'must',
+    as: 'bob',
+    ahead: 0,
+    events: [],
+    answers: {},
+    start: 'ok',
+    expect: [],
+    ...one,
+  }))
 }

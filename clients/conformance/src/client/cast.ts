@@ -6,7 +6,7 @@ import { formatPublicKey } from '@svc/svc1/public-key.ts'
 /** What the manifest announces. The URL has another host, so a client that signs for the URL is found out. */
 export const AUTHORITY = 'messages.example'
 
-export interface Member extends KeyPair {
+interface Member extends KeyPair {
   readonly name: string
   readonly address: string
   readonly pubkey: string

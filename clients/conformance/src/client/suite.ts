@@ -1,11 +1,11 @@
-/** Runs the cases of `cases` against a client. */
+/** Runs the cases of `client-cases` against a client. */
 import type { CaseResult } from '../result.ts'
 import { type ClientCase, readCases } from './case.ts'
 import { AdapterDriver } from './driver.ts'
 import { runCase } from './run-case.ts'
 import { readVectorCases } from './vectors.ts'
 
-export interface ClientSuiteOptions {
+interface ClientSuiteOptions {
   /** The adapter's program and its arguments. */
   readonly command: readonly string[]
   /** Only cases whose id matches, or contains this text. */
@@ -14,7 +14,7 @@ export interface ClientSuiteOptions {
 }
 
 /** What a report or a test needs to know of a case. `should`: the specification only recommends it. */
-export type ClientCaseInfo = Pick<ClientCase, 'id' | 'title' | 'spec' | 'level'>
+type ClientCaseInfo = Pick<ClientCase, 'id' | 'title' | 'spec' | 'level'>
 
 /** Most of the time of a case is waiting. */
 const ADAPTERS = 6

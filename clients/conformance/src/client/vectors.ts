@@ -1,5 +1,6 @@
 /** The verdicts of `docs/vectors` as cases, one for each. */
-import verdicts from '../../../../docs/vectors/verdicts.json' with { type: 'json' }
+import { readFileSync } from 'node:fs'
+import { findFolder } from '../report/rules.ts'
 import type { ClientCase } from './case.ts'
 
 interface Vector {
@@ -11,8 +12,14 @@ interface Vector {
   readonly verdict: string
 }
 
+interface Vectors {
+  readonly agents: readonly { readonly agent_id: string; readonly public_key: string }[]
+  readonly cases: readonly Vector[]
+}
+
 export function readVectorCases(): ClientCase[] {
-  return (verdicts.cases as readonly Vector[]).map((one, at) => {
+  const verdicts: Vectors = JSON.parse(readFileSync(`${findFolder('vectors')}verdicts.json`, 'utf8'))
+  return verdicts.cases.map((one, at) => {
     const { about, reader, read_from, envelope, verdict } = one
     // Nothing finds a key by an id: the reader was told it.
     const told = verdicts.agents.find(({ agent_id }) => agent_id === envelope.from)?.public_key

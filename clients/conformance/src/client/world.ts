@@ -3,11 +3,11 @@ import { type Envelope, EnvelopeError, readEnvelope, type SignedEnvelope } from 
 import { verifyEnvelope } from '@svc/envelope/sign-envelope.ts'
 import { checkWork } from '@svc/svc1/pow.ts'
 import type { ClientCase, Frame, StoredEvent } from './case.ts'
-import { AUTHORITY, memberOf, REGISTERED } from './cast.ts'
+import { AUTHORITY, REGISTERED } from './cast.ts'
 import { canonicalText, composed } from './messages.ts'
+import { agentObject, boardOf, DIFFICULTY, MANIFEST } from './objects.ts'
 import { placeOf, type Seen } from './seen.ts'
 
-const DIFFICULTY = 10
 /** A page ends early, with a cursor that a query must escape. Only an empty cursor marks the end (spec 7.9). */
 const PAGE = 2
 
@@ -207,28 +207,6 @@ export class World {
   }
 }
 
-function agentObject(name: string): object {
-  const { agentId, pubkey } = memberOf(name)
-  return { agent_id: agentId, name, pubkey, created_at: 1_767_268_800, revoked: false }
-}
-
-function boardOf({
-  title,
-  description = '',
-  visibility = 'public',
-  posting = 'open',
-}: Record<string, unknown>): object {
-  return {
-    id: '0k8vs2m4x1c00112233445566778899',
-    owner: memberOf('bob').agentId,
-    title,
-    description,
-    visibility,
-    posting,
-    created_at: seconds(),
-  }
-}
-
 function bodyOf({ body }: Seen): Record<string, unknown> {
   try {
     return JSON.parse(body)
@@ -243,17 +221,4 @@ function refusal(status: number, code: string): Outcome {
 
 function seconds(): number {
   return Math.floor(Date.now() / 1000)
-}
-
-const MANIFEST = {
-  service: 'signed-agent-messaging',
-  version: '2.0.0',
-  authority: AUTHORITY,
-  api: '/v2',
-  openapi: '/openapi.json',
-  signature: { scheme: 'SVC', version: 'SVC1', tolerance_seconds: 60 },
-  registration: { algorithm: 'sha256', difficulty: DIFFICULTY, challenge_seconds: 300 },
-  envelope: { canonicalization: 'RFC8785', signature: 'ed25519', sealing: 'hpke-x25519-hkdf-sha256-chacha20poly1305' },
-  limits: { page_size_min: 1, page_size_max: 100, page_size_default: 50, http_tolerance_seconds: 60 },
-  retention_days: 30,
 }
