@@ -118,7 +118,8 @@ async function main(args: string[]): Promise<number> {
 function planOf(cases: readonly Case[], setting: Setting): string {
   const { server } = setting
   const able = cases.filter((one) => whyNot(one, setting) === undefined)
-  const agents = able.reduce((sum, one) => sum + one.agents, 0)
+  const shared = new Map(able.flatMap(({ shared }) => (shared === undefined ? [] : [[shared.by, shared.agents]])))
+  const agents = [...able.map((one) => one.agents), ...shared.values()].reduce((sum, one) => sum + one, 0)
   return [
     `${server.urls.join(', ')} is ${server.authority}.`,
     `This run does ${able.length} of ${cases.length} cases. It registers some ${agents} agents for ever, with names that begin with "c-",`,

@@ -15,6 +15,7 @@ import { svc } from '../../../clients/cli/test/run.ts'
 import { expectDescribed } from '../../support/description/described-answers.ts'
 import { createAuthority } from '../../support/engines/certificates.ts'
 import { findTestRun, takePorts } from '../../support/engines/engines.ts'
+import { eventually } from '../../support/eventually.ts'
 import { type Harness, startHarness } from '../../support/system/harness.ts'
 import type { SystemOptions } from '../../support/system/system.ts'
 
@@ -87,8 +88,11 @@ export function testProfile(
       rates: profile === 'rates',
       operator: {
         async run(...args) {
-          const { exitCode, stdout, stderr } = await svc(['admin', ...args], {
-            env: { SVC_NATS_URL: h.system.nats.urlFor('admin') },
+          const env = { SVC_NATS_URL: h.system.nats.urlFor('admin') }
+          // Every command may be repeated, and a busy machine does not always answer it in time.
+          const { exitCode, stdout, stderr } = await eventually(async () => {
+            const run = await svc(['admin', ...args], { env })
+            return !run.stderr.includes('does not answer') && run
           })
           if (exitCode !== 0) throw new Error(`svc admin ${args.join(' ')}: ${stderr}`)
           return stdout

@@ -45,6 +45,8 @@ export interface Case {
   readonly needs: readonly Need[]
   /** How many agents it registers, without those that its file shares. */
   readonly agents: number
+  /** The agents that all cases of a file share. */
+  readonly shared?: { readonly by: string; readonly agents: number }
   /** @throws Error that says what differs. */
   run(world: World): Promise<void>
 }

@@ -118,6 +118,7 @@ function caseOf(
     spec,
     needs,
     agents: text.agents?.length ?? 0,
+    shared: { by: fileId, agents: file.agents?.length ?? 0 },
     async run(world) {
       const common = await sharedOf(file, shared, world)
       const scope: Record<string, unknown> = { ...common, anonymous: world.anonymous }
