@@ -65,9 +65,10 @@ function setWebhook(agent: Agent, path: string): Promise<HttpAnswer> {
   return got(agent.put('/v2/webhook', { url: receiver.urlFor(path), secret: SECRET }))
 }
 
-/** All rows of a table, to prove that a dry run changes none of them. */
-async function contentsOf(table: string): Promise<string> {
-  const rows = await admin<{ row: string }[]>`select t::text as row from ${admin(table)} t order by 1`
+/** The agent's rows of a table, to prove that a dry run changes none of them. */
+async function contentsOf(table: string, { id }: Agent): Promise<string> {
+  const rows = await admin<{ row: string }[]>`
+    select t::text as row from ${admin(table)} t where agent_id = ${id} order by 1`
   return rows.map(({ row }) => row).join('\n')
 }
 
@@ -157,9 +158,9 @@ describe('svc admin grant', () => {
     const [anna] = await h.agents(1)
     const grant = (...rest: string[]) => documentOf('grant', anna.id, '7', 'dry', ...rest)
     const why = ['--reason', 'paid by card']
-    const before = [await contentsOf('budget.accounts'), await contentsOf('budget.grants')]
+    const before = [await contentsOf('budget.accounts', anna), await contentsOf('budget.grants', anna)]
     expect(await grant('--dry-run')).toEqual({ granted: true, credit_balance: 7, dry_run: true })
-    expect([await contentsOf('budget.accounts'), await contentsOf('budget.grants')]).toEqual(before)
+    expect([await contentsOf('budget.accounts', anna), await contentsOf('budget.grants', anna)]).toEqual(before)
     expect(await operate('grant', anna.id, '7', 'dry')).toMatchObject({ exitCode: 2 })
     expect(await grant(...why)).toEqual({ granted: true, credit_balance: 7 })
     expect(await grant(...why)).toEqual({ granted: false, credit_balance: 7 })
@@ -268,9 +269,7 @@ describe('spec 12.4: svc admin takedown and restore', () => {
     await untilResolved(admin)
     expect(await operate('verify')).toMatchObject({ exitCode: 0, stderr: '' })
     await documentOf('restore', dm, ...WHY)
-    expect((await operate('restore', dm, ...WHY)).stdout).toBe(
-      `the message ${dm} is not taken down, nothing changed\n`,
-    )
+    expect((await operate('restore', dm, ...WHY)).stdout).toBe(`the message ${dm} is not taken down, nothing changed\n`)
     receiver.answer('/down', 204)
     expect(await documentOf('jobs', 'retry', '--message', dm, ...WHY)).toMatchObject({ jobs: 1 })
     await eventually(() => receiver.at('/down').length === ATTEMPTS + 1)
@@ -354,10 +353,10 @@ describe('svc admin jobs', () => {
     expect((await operate('jobs')).stdout).toMatch(new RegExp(`${ben.id}  ${receiver.host} .*Z  status 500`))
 
     expect(await operate('jobs', 'retry')).toMatchObject({ exitCode: 2 })
-    const before = [await contentsOf('webhook.jobs'), await contentsOf('webhook.endpoints')]
+    const before = [await contentsOf('webhook.jobs', ben), await contentsOf('webhook.endpoints', ben)]
     const retry = (...rest: string[]) => documentOf('jobs', 'retry', '--agent', ben.id, ...WHY, ...rest)
     expect(await retry('--dry-run')).toEqual({ jobs: 1, dry_run: true })
-    expect([await contentsOf('webhook.jobs'), await contentsOf('webhook.endpoints')]).toEqual(before)
+    expect([await contentsOf('webhook.jobs', ben), await contentsOf('webhook.endpoints', ben)]).toEqual(before)
 
     receiver.answer('/broken', 204)
     expect(await documentOf('jobs', 'retry', '--message', 'another-message', ...WHY)).toEqual({

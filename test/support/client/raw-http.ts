@@ -66,7 +66,8 @@ export function exchange(
 export function openRaw(url: string): RawConnection {
   const connection = open(url)
   const ended = connection.ended.then((received) => {
-    for (const answer of parseAnswers(received).filter(({ status }) => status >= 200)) expectDescribedSomewhere(url, answer)
+    for (const answer of parseAnswers(received).filter(({ status }) => status >= 200))
+      expectDescribedSomewhere(url, answer)
     return received
   })
   ended.catch(() => {}) // a test that does not wait for the end ignores this error

@@ -18,17 +18,17 @@ function nameless(operation: string): string {
 }
 
 export const DESCRIPTION: Case = {
-    id: 'operations/description/complete',
-    title: 'The OpenAPI description: it has every operation of the API and the manifest, and no other',
-    spec: ['1.4', '12.1'],
-    needs: [],
-    agents: 0,
-    async run({ anonymous, observe }) {
-      const { openapi, paths } = await got(anonymous.call('GET', '/openapi.json', { observe }))
-      check(openapi, { $match: '^3[.]' }, 'the version of OpenAPI')
-      const described = Object.entries(paths as Record<string, object>).flatMap(([path, item]) =>
-        METHODS.filter((method) => method in item).map((method) => nameless(`${method.toUpperCase()} ${path}`)),
-      )
-      check(described.toSorted(), specified().toSorted(), 'the described operations')
-    },
+  id: 'operations/description/complete',
+  title: 'The OpenAPI description: it has every operation of the API and the manifest, and no other',
+  spec: ['1.4', '12.1'],
+  needs: [],
+  agents: 0,
+  async run({ anonymous, observe }) {
+    const { openapi, paths } = await got(anonymous.call('GET', '/openapi.json', { observe }))
+    check(openapi, { $match: '^3[.]' }, 'the version of OpenAPI')
+    const described = Object.entries(paths as Record<string, object>).flatMap(([path, item]) =>
+      METHODS.filter((method) => method in item).map((method) => nameless(`${method.toUpperCase()} ${path}`)),
+    )
+    check(described.toSorted(), specified().toSorted(), 'the described operations')
+  },
 }

@@ -18,7 +18,10 @@ export const PAGES: Case = {
       const left = Math.min(AT_ONCE, MESSAGES - sent)
       await Promise.all(Array.from({ length: left }, () => got(alice.send(alice))))
     }
-    for (const [query, size] of [['', 50], ['?limit=100', 100]] as const) {
+    for (const [query, size] of [
+      ['', 50],
+      ['?limit=100', 100],
+    ] as const) {
       const page = await got(alice.get(`/v2/inbox${query}`))
       check(page.messages.length, size, `the messages of GET /v2/inbox${query}`)
       const rest = await got(alice.get(`/v2/inbox?limit=100&after=${encodeURIComponent(page.next_cursor)}`))

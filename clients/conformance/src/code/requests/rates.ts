@@ -76,19 +76,26 @@ const REFUSED: Record<string, (url: string) => string> = {
   'a body that is too large': (url) => headOf(url, 'PATCH /v2/me', { 'content-length': '98305' }),
   'an unknown method': (url) => headOf(url, 'PURGE /v2/me'),
   'no Host': () => 'GET /v2/health HTTP/1.1\r\n\r\n',
-  'health': (url) => headOf(url, 'GET /v2/health'),
+  health: (url) => headOf(url, 'GET /v2/health'),
   'a forwarded address, which is not believed': (url) =>
     headOf(url, 'GET /v2/me', { 'x-forwarded-for': `198.18.${randomBytes(1)[0]}.${randomBytes(1)[0]}` }),
 }
 
-function caseOf(name: string, title: string, run: Case['run'], { spec = ['3.15'], needs = [] }: Partial<Case> = {}): Case {
+function caseOf(
+  name: string,
+  title: string,
+  run: Case['run'],
+  { spec = ['3.15'], needs = [] }: Partial<Case> = {},
+): Case {
   const all: Case['needs'] = ['default rates', ...needs]
   return { id: `requests/rates/${name}`, title: `Request rates: ${title}`, spec, needs: all, agents: 0, run }
 }
 
 export const RATES: readonly Case[] = [
-  caseOf('burst', 'a client gets the full burst and rate over a single connection, and then 429 rate_limited', ({ server }) =>
-    expectBurst(server.urls.slice(0, 1)),
+  caseOf(
+    'burst',
+    'a client gets the full burst and rate over a single connection, and then 429 rate_limited',
+    ({ server }) => expectBurst(server.urls.slice(0, 1)),
   ),
   caseOf(
     'gateways',
@@ -97,9 +104,14 @@ export const RATES: readonly Case[] = [
     { needs: ['gateways'] },
   ),
   ...Object.entries(REFUSED).map(([about, bytes], at) =>
-    caseOf(`first-${at + 1}`, `they come before anything else: ${about}`, (world) => expectRefused(world, bytes, about), {
-      spec: about.startsWith('a forwarded') ? ['3.15', '3.16'] : ['3.15', '3.5'],
-    }),
+    caseOf(
+      `first-${at + 1}`,
+      `they come before anything else: ${about}`,
+      (world) => expectRefused(world, bytes, about),
+      {
+        spec: about.startsWith('a forwarded') ? ['3.15', '3.16'] : ['3.15', '3.5'],
+      },
+    ),
   ),
   caseOf(
     'nonce',
@@ -126,10 +138,18 @@ export const RATES: readonly Case[] = [
     const { admitted, seconds, answers } = await flood(server.urls, 3 * REGISTRATION_BURST, askForChallenge)
     const most = SLACK * REGISTRATION_BURST + REGISTRATION_RATE * seconds
     check(admitted, { $within: [REGISTRATION_BURST, most] }, 'admitted challenges')
-    check(answers.every(({ status }) => status === 201 || status === 429), true, 'each is 201 or 429')
+    check(
+      answers.every(({ status }) => status === 201 || status === 429),
+      true,
+      'each is 201 or 429',
+    )
     const [url = ''] = server.urls
     const register = await flood([url], 1, (at) => headOf(at, 'POST /v2/agents/register', { 'content-length': '0' }))
-    check(register.answers.map(outcomeOf), { $each: { $one_of: ['429 rate_limited', '401 unauthenticated'] } }, 'a registration')
+    check(
+      register.answers.map(outcomeOf),
+      { $each: { $one_of: ['429 rate_limited', '401 unauthenticated'] } },
+      'a registration',
+    )
     const others = await flood([url], 10, GET)
     check(others.admitted, 10, 'other requests that are admitted')
   }),
