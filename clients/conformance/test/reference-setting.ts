@@ -8,13 +8,13 @@ import type { Setting } from '../src/run/suite.ts'
 export type Profile = 'basic' | 'small' | 'rates'
 
 const UNLIMITED = { requestsPerSecond: 1e6, requestsBurst: 1e6, registrationsPerSecond: 1e6, registrationsBurst: 1e6 }
-const RETENTION_SECONDS = 15
+const RETENTION_SECONDS = 30
 const SMALL = {
   dailyFreeUnits: 10,
   dailyHardLimit: 20,
   dailyIntroductions: 5,
   retentionSeconds: RETENTION_SECONDS,
-  streamSeconds: 3,
+  streamSeconds: 5,
 }
 const OPTIONS = { basic: UNLIMITED, small: { ...UNLIMITED, ...SMALL }, rates: {} }
 const NEEDS_OF_SMALL: readonly Need[] = ['small budget', 'short retention', 'short streams']
