@@ -38,7 +38,7 @@ const DEFAULTS = {
   webhookRetrySeconds: [30, 120, 600, 3600],
   clock: () => Date.now(), // Milliseconds since the Unix epoch.
 }
-type ReferenceOptions = typeof DEFAULTS
+export type ReferenceOptions = typeof DEFAULTS
 
 // Limits that nobody configures, under their names in the manifest (spec 11.7).
 const LIMITS = {
@@ -251,7 +251,7 @@ type Lane = 'inbox' | 'requests' | 'board'
 type Role = 'reader' | 'writer' | 'banned' | 'none'
 
 type Key = { text: string; bytes: Uint8Array; point: Point }
-type AgentEvent = { cursor: number; kind: Lane; message: Message; at: number }
+type AgentEvent = { cursor: number; kind: Lane; message: Message }
 type Stream = { position: number; pump: () => void; end: () => void }
 type Webhook = { url: string; secret: string; pending: Set<Job>; failed: number }
 type Job = { id: string; message: Message; attempts: number; timer?: NodeJS.Timeout }
@@ -651,8 +651,8 @@ function checkMediaType(call: Call): void {
     if (name !== 'charset') continue // Other parameters are ignored.
     if (value !== 'utf-8' && value !== '"utf-8"') throw new Fault('unsupported_media_type')
   }
-  const codings = call.headers('content-encoding').map((coding) => coding.trim().toLowerCase())
-  if (codings.some((coding) => coding !== 'identity')) throw new Fault('unsupported_media_type')
+  const [coding = 'identity', ...others] = call.headers('content-encoding')
+  if (coding.trim().toLowerCase() !== 'identity' || others.length > 0) throw new Fault('unsupported_media_type')
 }
 
 /** Splits at semicolons that stand outside of quotation marks. */
@@ -662,8 +662,8 @@ function splitParameters(text: string): string[] {
 
 // Host (spec 3.13)
 function checkHost(request: IncomingMessage, headers: Headers): void {
-  if (request.httpVersion !== '1.1') return
-  if (headers('host').length !== 1) throw new Fault('invalid_request')
+  const hosts = headers('host').length
+  if (hosts > 1 || (hosts === 0 && request.httpVersion !== '1.0')) throw new Fault('invalid_request')
 }
 
 // Authentication (spec 3.1 to 3.8)
@@ -1149,37 +1149,37 @@ function checkSize(parsed: Parsed): void {
 }
 
 // spec 6.7
-const RFC3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.\d{1,9})?(?:[Zz]|([+-])(\d\d):(\d\d))$/
+const RFC3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(\.\d{1,9})?(?:[Zz]|([+-])(\d\d):(\d\d))$/
 
-/** Whole seconds since the Unix epoch, rounded down. */
+/** Seconds since the Unix epoch, down to the millisecond. */
 function parseTime(text: unknown): number | undefined {
   const found = isText(text) ? RFC3339.exec(text) : null
   if (found === null) return undefined
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = found.slice(1, 7).map(Number)
-  const [offsetHour, offsetMinute] = [Number(found[8] ?? 0), Number(found[9] ?? 0)]
+  const [offsetHour, offsetMinute] = [Number(found[9] ?? 0), Number(found[10] ?? 0)]
   if (hour > 23 || minute > 59 || second > 60) return undefined
   if (offsetHour > 23 || offsetMinute > 59) return undefined
   const date = new Date(0)
   date.setUTCFullYear(year, month - 1, day)
   if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return undefined // No such day.
-  const offset = (offsetHour * 60 + offsetMinute) * (found[7] === '-' ? -60 : 60)
+  const offset = (offsetHour * 60 + offsetMinute) * (found[8] === '-' ? -60 : 60)
   const time = date.getTime() / 1000 + hour * 3600 + minute * 60 + second - offset
   if (second === 60 && time % DAY_SECONDS !== 0) return undefined // A leap second ends a day of UTC,
   if (second === 60 && new Date(time * 1000).getUTCDate() !== 1) return undefined // the last one of a month.
-  return time
+  return time + Number((found[7] ?? '.0').slice(0, 4))
 }
 
 function checkTime(service: Service, { ts, ttl }: Parsed): void {
-  const now = seconds(service)
+  const now = service.options.clock() / 1000
   if (ts < now - LIMITS.message_past_seconds) throw new Fault('envelope_timestamp_out_of_range')
   if (ts > now + LIMITS.message_future_seconds) throw new Fault('envelope_timestamp_out_of_range')
-  if (ttl > 0 && ts + ttl <= now) throw new Fault('expired')
+  if (ttl > 0 && Math.floor(ts) + ttl <= seconds(service)) throw new Fault('expired')
 }
 
 // spec 6.8
 function expiryOf(service: Service, { ts, ttl }: Parsed): number {
   const retained = seconds(service) + service.options.retentionSeconds
-  return ttl > 0 ? Math.min(retained, ts + ttl) : retained
+  return ttl > 0 ? Math.min(retained, Math.floor(ts) + ttl) : retained
 }
 
 function isLive(service: Service, message: Message): boolean {
@@ -1404,7 +1404,7 @@ function listInbox(service: Service, call: Call): Answer {
   const caller = callerOf(call)
   const lane = call.query.get('lane') ?? 'inbox'
   const isUnackedOnly = call.query.get('unacked') === 'true'
-  const listed = keptEvents(service, caller)
+  const listed = caller.events
     .filter(({ kind, message }) => kind === lane && message.lane === lane) // A moved request stands at its new cursor.
     .filter(({ message }) => !isUnackedOnly || !message.acked)
     .map(({ cursor, message }) => ({ position: cursor, message }))
@@ -1602,22 +1602,14 @@ function postToVoteFor(service: Service, call: Call): Message {
 // spec 9.2, 9.3
 function appendEvent(service: Service, agent: Agent, kind: Lane, message: Message): void {
   agent.latestCursor++
-  agent.events.push({ cursor: agent.latestCursor, kind, message, at: seconds(service) })
+  agent.events.push({ cursor: agent.latestCursor, kind, message })
   if (kind === 'inbox') addJob(service, agent, message)
   for (const stream of agent.streams) stream.pump()
 }
 
-/** Events of the retention period (spec 9.6). */
-function keptEvents(service: Service, agent: Agent): AgentEvent[] {
-  const oldest = seconds(service) - service.options.retentionSeconds
-  while (agent.events[0] !== undefined && agent.events[0].at <= oldest) agent.events.shift()
-  return agent.events
-}
-
-function eventsAfter(service: Service, agent: Agent, after: number): AgentEvent[] {
-  const kept = keptEvents(service, agent)
-  const first = kept[0]?.cursor ?? 1
-  return kept.slice(Math.max(0, after - first + 1)) // Cursors have no gaps.
+/** Events behind a cursor that the agent may read now. */
+function readableAfter(service: Service, agent: Agent, after: number): AgentEvent[] {
+  return agent.events.slice(after).filter((event) => isReadable(service, agent, event)) // Cursors have no gaps.
 }
 
 // spec 9.1
@@ -1644,7 +1636,8 @@ function checkLastEventId(values: string[]): void {
 
 // spec 9.6
 function cursorHeaders(service: Service, agent: Agent): OutgoingHttpHeaders {
-  const earliest = keptEvents(service, agent)[0]?.cursor ?? agent.latestCursor + 1
+  const oldest = agent.events.find(({ message }) => isLive(service, message))
+  const earliest = oldest?.cursor ?? agent.latestCursor + 1
   return { 'X-SVC-Earliest-Cursor': String(earliest), 'X-SVC-Latest-Cursor': String(agent.latestCursor) }
 }
 
@@ -1652,14 +1645,16 @@ function listEvents(service: Service, call: Call): Answer {
   const caller = callerOf(call)
   const headers = cursorHeaders(service, caller)
   const limit = Number(call.query.get('limit') ?? LIMITS.page_size_default)
-  const events: JsonObject[] = []
-  let next = parseEventCursor(call.query.get('after') ?? '0')
-  for (const event of eventsAfter(service, caller, next)) {
-    if (events.length >= limit) break
-    next = event.cursor // Skipped events are examined too.
-    if (isReadable(service, caller, event)) events.push(eventObject(event))
+  const after = parseEventCursor(call.query.get('after') ?? '0')
+  const following = readableAfter(service, caller, after)
+  const events = following.slice(0, limit)
+  // If nothing more can be read, everything was examined.
+  const last = following.length > limit ? events.at(-1)?.cursor : undefined
+  const next = last ?? Math.max(after, caller.latestCursor)
+  return {
+    body: { events: events.map(eventObject), next_cursor: next, retention_days: retentionDays(service) },
+    headers,
   }
-  return { body: { events, next_cursor: next, retention_days: retentionDays(service) }, headers }
 }
 
 // Streams (spec 9.7 to 9.9)
@@ -1690,7 +1685,7 @@ function runStream(service: Service, agent: Agent, response: ServerResponse, sta
 
   /** Writes what the client has room for. An event is checked when it leaves. */
   function pump(): void {
-    for (const event of eventsAfter(service, agent, stream.position)) {
+    for (const event of agent.events.slice(stream.position)) {
       if (response.writableNeedDrain) return
       stream.position = event.cursor
       if (!isReadable(service, agent, event)) continue
@@ -1753,14 +1748,16 @@ function removeWebhook(agent: Agent): void {
   agent.webhook = undefined
 }
 
-const WEBHOOK_URL = /^https:\/\/[^/?@\\]+([/?][^\\]*)?$/i // spec 10.2: absolute, https, no credentials.
+const WEBHOOK_URL = /^https:\/\/[^/?@%]+([/?].*)?$/i // spec 10.2: absolute, https, no credentials, no percent-encoding in the host.
+const NOT_IN_URLS = /[^!#-;=?-[\]_a-z~]/i // What RFC 3986 does not allow.
 
 // spec 10.2
 function isWebhookUrl(text: string): boolean {
-  if (!/^[\x21-\x7e]{1,2048}$/.test(text)) return false
+  if (text.length > 2048 || NOT_IN_URLS.test(text)) return false
   if (text.includes('#')) return false // A fragment, even an empty one.
   if (!WEBHOOK_URL.test(text) || !URL.canParse(text)) return false
   if (new URL(text).port !== '') return false // 443 is the default port, and URL leaves it out.
+  if (hostOf(text).split('.').includes('')) return false // An empty label.
   return isIP(hostOf(text)) === 0 || isPublic(hostOf(text))
 }
 
@@ -1793,7 +1790,9 @@ function isPublic(address: string): boolean {
   if (!PUBLIC_RANGES.check(address, family)) return false // Unassigned, multicast, or IPv4-mapped.
   const groups = ipv6Groups(address)
   const embedded = groups.slice(6).map((group) => Number.parseInt(group, 16))
-  return groups[0] !== '64' || isPublic(embedded.flatMap((group) => [group >> 8, group & 255]).join('.')) // NAT64.
+  const isIsatap = groups[5] === '5efe' && (groups[4] === '0' || groups[4] === '200')
+  if (groups[0] !== '64' && !isIsatap) return true // Neither NAT64 nor ISATAP.
+  return isPublic(embedded.flatMap((group) => [group >> 8, group & 255]).join('.'))
 }
 
 // Jobs and deliveries (spec 10.4 to 10.7)
@@ -1806,7 +1805,11 @@ function addJob(service: Service, agent: Agent, message: Message): void {
 }
 
 async function attempt(service: Service, webhook: Webhook, job: Job): Promise<void> {
-  if (!isLive(service, job.message)) return void webhook.pending.delete(job)
+  if (!isLive(service, job.message)) {
+    webhook.pending.delete(job) // Given up (spec 10.4).
+    webhook.failed++
+    return
+  }
   job.attempts++
   const delivered = await deliver(service, webhook, job).catch(() => false)
   if (!webhook.pending.has(job)) return // Cancelled (spec 10.1).
@@ -1943,7 +1946,7 @@ function grantCredits(service: Service, agentId: string, units: number, referenc
 }
 
 // ======== The server =================================================================================================
-interface Reference {
+export interface Reference {
   url: string
   authority: string
   urls: string[]

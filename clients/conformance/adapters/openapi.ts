@@ -25,7 +25,12 @@ async function signedFetch(request: Request): Promise<Response> {
   const { method, url } = request
   const { pathname, search } = new URL(url)
   const body = Buffer.from(await request.clone().arrayBuffer())
-  const signed = signRequest(key, { authority, method, target: pathname + search, ...(body.length > 0 ? { body } : {}) })
+  const signed = signRequest(key, {
+    authority,
+    method,
+    target: pathname + search,
+    ...(body.length > 0 ? { body } : {}),
+  })
   for (const [name, value] of Object.entries(signed)) request.headers.set(name, value)
   return fetch(request, { redirect: 'manual' })
 }
@@ -47,7 +52,14 @@ await serve({
   },
   async send({ to, body, seal }) {
     if (seal) throw new Unsupported('sealing')
-    const draft = { id: crypto.randomUUID(), from: address, to, type: 'event', ts: new Date().toISOString(), body } as const
+    const draft = {
+      id: crypto.randomUUID(),
+      from: address,
+      to,
+      type: 'event',
+      ts: new Date().toISOString(),
+      body,
+    } as const
     return { id: (await call('sendMessage', { body: signEnvelope(draft, key.secretKey) })).msg_id }
   },
   async inbox() {

@@ -48,24 +48,27 @@ const OF_PYTHON = {
     'reading/no-gap',
     'streams/',
   ],
-  'it signs with the time of its machine, as the specification allows': ['clock/behind', 'clock/ahead', 'clock/warning'],
+  'it signs with the time of its machine, as the specification allows': [
+    'clock/behind',
+    'clock/ahead',
+    'clock/warning',
+  ],
 }
 
-test.skipIf(lacks(PYTHON === undefined ? 'no python3 has cryptography (apt-get install python3-cryptography)' : undefined))(
-  'spec 13.2: the program of the guide in Python passes every case that it can be asked',
-  async () => {
-    const page = readFileSync(new URL('../../../docs/guides/python.md', import.meta.url), 'utf8')
-    const [, program = ''] = /^```python\n([\s\S]*?)^```$/m.exec(page) ?? []
-    const folder = mkdtempSync(join(tmpdir(), 'svc-python-'))
-    try {
-      writeFileSync(join(folder, 'agent.py'), program)
-      const command = [PYTHON ?? '', '-B', own('../adapters/python.py'), folder]
-      expect(unexpected(await runClientSuite({ command }), OF_PYTHON)).toEqual([])
-    } finally {
-      rmSync(folder, { recursive: true, force: true })
-    }
-  },
-)
+test.skipIf(
+  lacks(PYTHON === undefined ? 'no python3 has cryptography (apt-get install python3-cryptography)' : undefined),
+)('spec 13.2: the program of the guide in Python passes every case that it can be asked', async () => {
+  const page = readFileSync(new URL('../../../docs/guides/python.md', import.meta.url), 'utf8')
+  const [, program = ''] = /^```python\n([\s\S]*?)^```$/m.exec(page) ?? []
+  const folder = mkdtempSync(join(tmpdir(), 'svc-python-'))
+  try {
+    writeFileSync(join(folder, 'agent.py'), program)
+    const command = [PYTHON ?? '', '-B', own('../adapters/python.py'), folder]
+    expect(unexpected(await runClientSuite({ command }), OF_PYTHON)).toEqual([])
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
 
 test('spec 13.2: a client that breaks a rule fails the cases of this rule', async () => {
   const cases = new Map(allCases().map((one) => [one.id, one]))

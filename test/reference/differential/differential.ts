@@ -4,6 +4,7 @@ import { findServer, type Server } from '@svc/conformance/http/server.ts'
 import fc from 'fast-check'
 import { type Operation, operation } from './operation.ts'
 import { compare } from './run.ts'
+import { SWEEP } from './sweep.ts'
 
 export interface DifferentialOptions {
   readonly operations: number
@@ -27,6 +28,8 @@ export async function runDifferential(
   { operations, seed, atOnce, onRun = () => {}, onDifference = () => {}, shrink = true }: DifferentialOptions,
 ): Promise<void> {
   const servers: [Server, Server] = [await findServer([service], UNLIMITED), await findServer([reference], UNLIMITED)]
+  await sweep(servers, onDifference)
+  onRun(SWEEP.length)
   const lists = fc.array(operation, { minLength: PER_RUN, maxLength: PER_RUN, size: 'max' })
   const property = fc.asyncProperty(lists, async (list: Operation[]) => {
     await compare(list, servers).catch((error: Error) => {
@@ -39,4 +42,14 @@ export async function runDifferential(
   await Promise.all(
     Array.from({ length: atOnce }, (_, at) => fc.assert(property, { seed: seed + at, numRuns, endOnFailure: !shrink })),
   )
+}
+
+/** @throws Error with the number of differences, after `onDifference` got each. */
+async function sweep(servers: [Server, Server], onDifference: (text: string) => void): Promise<void> {
+  let differences = 0
+  await compare(SWEEP, servers, ({ message }) => {
+    differences += 1
+    onDifference(message)
+  })
+  if (differences > 0) throw new Error(`the servers differ on ${differences} of ${SWEEP.length} operations of the tables`)
 }

@@ -3,25 +3,30 @@
  * both servers, and so that a shorter list of operations still has a meaning.
  */
 import fc from 'fast-check'
+import { ENVELOPE_FAULTS, RECIPIENTS, SENDERS } from './envelopes.ts'
+import { FAULTS } from './faults.ts'
+import { LISTS, METHODS, PATHS, PLACES, QUERIES } from './targets.ts'
 
 export const AGENTS = 6
 
 /** Numbers of earlier things. They count modulo the number of things that there are. */
 const earlier = fc.nat(40)
 const agent = fc.nat(AGENTS - 1)
+/** In one of seven cases an id that nobody has. */
+const anyAgent = fc.nat(AGENTS)
 
 const SIZES = [2, 900, 1_023, 1_024, 1_025, 3_998, 3_999, 5_000] as const
-const LIST_QUERIES = [
-  '',
-  'limit=1',
-  'limit=2',
-  'limit=0',
-  'limit=01',
-  'limit=101',
-  'limit=1&limit=2',
-  'other=1',
-  'limit=%zz',
-] as const
+/** A message with this ttl expires during the run. */
+export const SHORT_TTL_SECONDS = 4
+
+function nameIn<Table extends object>(table: Table): fc.Arbitrary<keyof Table & string> {
+  return fc.constantFrom(...(Object.keys(table) as (keyof Table & string)[]))
+}
+
+/** `none` half of the time, so that a request has one fault more often than several. */
+function nearly<Name extends string>(right: NoInfer<Name>, names: fc.Arbitrary<Name>): fc.Arbitrary<Name> {
+  return fc.oneof(fc.constant(right), names)
+}
 
 const arbitraries = {
   send: fc.record({
@@ -29,7 +34,7 @@ const arbitraries = {
     size: fc.constantFrom(...SIZES),
     sealed: fc.boolean(),
     type: fc.constantFrom('request', 'response', 'event', 'error', 'request', 'other'),
-    ttl: fc.option(fc.constantFrom(0, 1_000, 60.5, -1, 10_000_000), { nil: undefined, freq: 4 }),
+    ttl: fc.option(fc.constantFrom(0, 1_000, SHORT_TTL_SECONDS, 60.5, -1, 10_000_000), { nil: undefined, freq: 4 }),
     reply: fc.option(earlier, { nil: undefined, freq: 3 }),
     thread: fc.option(earlier, { nil: undefined, freq: 3 }),
     byAddress: fc.boolean(),
@@ -37,29 +42,17 @@ const arbitraries = {
   post: fc.record({
     board: earlier,
     size: fc.constantFrom(...SIZES, 15_999),
+    reply: fc.option(earlier, { nil: undefined, freq: 3 }),
     thread: fc.option(earlier, { nil: undefined }),
   }),
-  repeat: fc.record({ message: earlier, change: fc.constantFrom('none', 'none', 'body', 'id of another', 'sender') }),
-  wrongEnvelope: fc.record({
-    to: fc.constantFrom('nobody', 'elsewhere', 'no address', 'absent board', 'no board', 'Upper'),
-    from: fc.constantFrom('id', 'other', 'elsewhere', 'no one', 'a name'),
-    change: fc.constantFrom(
-      'none',
-      'extra',
-      'no id',
-      'short id',
-      'null body',
-      'both',
-      'sig',
-      'ts',
-      'old',
-      'future',
-      'ttl',
-      'thread',
-      'list',
-    ),
+  repeat: fc.record({ message: earlier, change: fc.constantFrom('none', 'none', 'order of members', 'body', 'id of another', 'sender') }),
+  faultyEnvelope: fc.record({
+    from: nearly('own id', nameIn(SENDERS)),
+    to: nearly('agent', nameIn(RECIPIENTS)),
+    fault: nameIn(ENVELOPE_FAULTS),
   }),
-  contact: fc.record({ of: agent, state: fc.constantFrom('accepted', 'accepted', 'blocked', 'none', 'friend') }),
+  path: fc.record({ method: fc.constantFrom(...METHODS), path: nameIn(PATHS), body: fc.boolean() }),
+  contact: fc.record({ of: anyAgent, state: fc.constantFrom('accepted', 'accepted', 'blocked', 'none', 'friend') }),
   settings: fc.record({
     policy: fc.constantFrom(undefined, 'requests', 'open', 'open', 'contacts', 'closed', 'wide'),
     discoverable: fc.constantFrom(undefined, true, false),
@@ -69,9 +62,9 @@ const arbitraries = {
     what: fc.constantFrom('get', 'ack', 'receipts', 'vote', 'unvote', 'hide', 'restore'),
   }),
   list: fc.record({
-    of: fc.constantFrom('inbox', 'requests', 'unacked', 'export', 'events', 'contacts', 'thread', 'feed'),
-    query: fc.constantFrom(...LIST_QUERIES),
-    place: fc.constantFrom('none', 'none', 'kept', 'kept of another list', 'empty', 'wrong', 'number'),
+    of: nameIn(LISTS),
+    query: fc.constantFrom(...QUERIES),
+    place: nearly('none', fc.oneof(fc.constant('kept' as const), nameIn(PLACES))),
     which: earlier,
   }),
   board: fc.record({
@@ -82,7 +75,7 @@ const arbitraries = {
   readBoard: fc.record({ board: earlier, what: fc.constantFrom('details', 'members', 'listed') }),
   role: fc.record({
     board: earlier,
-    of: agent,
+    of: anyAgent,
     role: fc.constantFrom('reader', 'writer', 'banned', 'none', 'owner', 'guest'),
   }),
   hide: fc.record({ board: earlier, message: earlier, hidden: fc.boolean() }),
@@ -90,51 +83,14 @@ const arbitraries = {
     what: fc.constantFrom('budget', 'me', 'agent', 'agents', 'webhook', 'no webhook', 'health'),
     of: agent,
   }),
-  wrong: fc.record({
-    how: fc.constantFrom(
-      ...([
-        'replay',
-        'stale',
-        'early',
-        'other key',
-        'other path',
-        'other body',
-        'other authority',
-        'nonce',
-        'lower svc',
-      ] as const),
-      ...([
-        'no nonce',
-        'unknown path',
-        'unknown method',
-        'body on get',
-        'json',
-        'twice',
-        'proto',
-        'depth',
-        'bom',
-        'media type',
-      ] as const),
-      ...([
-        'array',
-        'empty',
-        'null',
-        'extra member',
-        'webhook url',
-        'pubkey',
-        'register again',
-        'register name',
-        'confirm',
-      ] as const),
-    ),
-  }),
+  fault: fc.record({ fault: nameIn(FAULTS) }),
   revoke: fc.record({}),
 }
 
 /** How often each kind comes. Revocation ends an agent, so it is rare. */
 const WEIGHTS: Record<keyof typeof arbitraries, number> = {
-  ...{ send: 22, post: 10, repeat: 5, wrongEnvelope: 6, contact: 8, settings: 5, act: 12, list: 12 },
-  ...{ board: 5, readBoard: 5, role: 8, hide: 4, look: 8, wrong: 8, revoke: 0.15 },
+  ...{ send: 22, post: 10, repeat: 5, faultyEnvelope: 10, contact: 8, settings: 5, act: 12, list: 16 },
+  ...{ board: 5, readBoard: 5, role: 8, hide: 4, look: 8, path: 8, fault: 16, revoke: 0.4 },
 }
 
 type Arbitraries = typeof arbitraries

@@ -4,21 +4,34 @@ import { isDeepStrictEqual } from 'node:util'
 import { Agent, anonymous } from '@svc/conformance/http/agent.ts'
 import type { Answer } from '@svc/conformance/http/exchange.ts'
 import type { Server } from '@svc/conformance/http/server.ts'
-import { AGENTS, type Operation } from './operation.ts'
-import { type Request, requestOf } from './requests.ts'
+import { AGENTS, type Operation, SHORT_TTL_SECONDS } from './operation.ts'
+import type { Request } from './request.ts'
+import { requestOf } from './requests.ts'
 import { comparable, newPrefix, type Plan, type World } from './world.ts'
 
 /** How long the service may take to settle a charge. Budgets that differ are read again until then. */
 const SETTLE_MS = 3_000
 const PAUSE_MS = 50
+/** Requests take less. No request is sent so shortly before a message expires, as one server could answer before and one after. */
+const EXPIRY_MARGIN_MS = 1_500
+/** Every agent has used it. */
+const NONCE = 'ab'.repeat(16)
 
 export class Difference extends Error {}
 
-/** @param servers ours and the model, with the same authority. @throws Difference at the first answers that differ. */
-export async function compare(operations: readonly Operation[], servers: readonly [Server, Server]): Promise<void> {
+/**
+ * @param servers ours and the model, with the same authority.
+ * @param onDifference called for each operation whose answers differ. By default it throws, as the worlds may differ from then on.
+ */
+export async function compare(
+  operations: readonly Operation[],
+  servers: readonly [Server, Server],
+  onDifference: (difference: Difference) => void = fail,
+): Promise<void> {
   const plan: Plan = { prefix: newPrefix(), messages: [], nowMs: () => Date.now() }
   const [ours, model] = await worldsOf(servers, plan)
   for (const [at, operation] of operations.entries()) {
+    await passExpiry(plan)
     // Both get the same time, so that both envelopes have the same bytes.
     const nowMs = Date.now()
     const now: Plan = { ...plan, nowMs: () => nowMs }
@@ -33,11 +46,24 @@ export async function compare(operations: readonly Operation[], servers: readonl
       answers = await ask()
     }
     if (!isSame())
-      throw new Difference(
-        describe(operation, requests[0], [comparable(answers[0], ours, plan), comparable(answers[1], model, plan)]),
+      onDifference(
+        new Difference(
+          describe(operation, requests[0], [comparable(answers[0], ours, plan), comparable(answers[1], model, plan)]),
+        ),
       )
     keep({ operation, requests, answers }, [ours, model], plan)
   }
+}
+
+function fail(difference: Difference): never {
+  throw difference
+}
+
+/** Waits until the messages that expire about now have expired. */
+async function passExpiry({ messages }: Plan): Promise<void> {
+  const nowMs = Date.now()
+  const ends = messages.map(({ expiresMs }) => expiresMs).filter((endMs) => endMs > nowMs && endMs < nowMs + EXPIRY_MARGIN_MS)
+  if (ends.length > 0) await sleep(Math.max(...ends) - nowMs + PAUSE_MS)
 }
 
 async function worldsOf(servers: readonly [Server, Server], { prefix }: Plan): Promise<[World, World]> {
@@ -50,8 +76,9 @@ async function worldsOf(servers: readonly [Server, Server], { prefix }: Plan): P
     agents: own,
     boards: [],
     cursors: new Map(),
-    lastNonce: 'ab'.repeat(16),
+    nonce: NONCE,
   })
+  await Promise.all([...agents, ...twins].map((agent) => agent.get('/v2/me', { sign: { nonce: NONCE } })))
   return [worldOf('the service', agents), worldOf('the reference', twins)]
 }
 
@@ -92,7 +119,9 @@ function keep({ operation, requests, answers }: Done, [ours, model]: readonly [W
       [ours, sends.envelope],
       [model, requests[1].sends?.envelope ?? {}],
     ])
-    plan.messages.push({ id: sends.id, sender: operation.by ?? 0, board: sends.board, envelopes })
+    const { ttl, ts } = sends.envelope as { ttl?: number; ts: string }
+    const expiresMs = ttl === SHORT_TTL_SECONDS ? (Math.floor(Date.parse(ts) / 1_000) + ttl) * 1_000 : Number.POSITIVE_INFINITY
+    plan.messages.push({ id: sends.id, sender: operation.by ?? 0, board: sends.board, envelopes, expiresMs })
   }
   for (const [world, answer, request] of [
     [ours, answers[0], requests[0]],

@@ -10,8 +10,8 @@ export interface World {
   readonly boards: string[]
   /** The last opaque cursor of each list, by agent and list. */
   readonly cursors: Map<string, string>
-  /** The nonces and requests of the last operation, for replays. */
-  lastNonce: string
+  /** A nonce that every agent has used. */
+  readonly nonce: string
 }
 
 /** What both worlds share. */
@@ -30,6 +30,8 @@ export interface Sent {
   readonly envelopes: ReadonlyMap<World, object>
   /** The board, as its number; undefined for a direct message. */
   readonly board: number | undefined
+  /** When it expires during the run, in Unix milliseconds; otherwise infinity. */
+  readonly expiresMs: number
 }
 
 export function newPrefix(): string {
@@ -42,10 +44,27 @@ export function pick<T>(all: readonly T[], number: number): T | undefined {
 }
 
 /** What a client may compare: the rest is the server's own choice (spec 1.5), or the time. */
-export function comparable({ status, body }: Answer, { boards }: World, plan: Plan): unknown {
+export function comparable({ status, headers, text, body }: Answer, { boards }: World, { prefix }: Plan): unknown {
   const code: unknown = body?.error?.code
-  if (code !== undefined) return { status, code }
-  return { status, body: plain(body, boards, plan.prefix) }
+  const content = code === undefined ? { body: plain(body, boards, prefix) } : { code }
+  return { status, ...content, headers: comparableHeaders(headers, text !== '') }
+}
+
+const DAY_SECONDS = 86_400
+
+/** @param hasBody an answer to HEAD may have a Content-Type or none (spec 3.14). */
+function comparableHeaders(headers: Headers, hasBody: boolean): unknown {
+  const retryAfter = headers.get('retry-after')
+  const toMidnight = DAY_SECONDS - ((Date.now() / 1_000) % DAY_SECONDS)
+  const isDaily = retryAfter !== null && Math.abs(Number(retryAfter) - toMidnight) < 10
+  return {
+    always: ['date', 'x-request-id'].filter((name) => headers.has(name)),
+    'content-type': hasBody ? headers.get('content-type') : undefined,
+    // The service may choose the number, but for the budget's (spec 4.2).
+    'retry-after': isDaily ? 'midnight' : retryAfter?.replace(/^[1-9][0-9]*$/, 'a number'),
+    earliest: headers.get('x-svc-earliest-cursor'),
+    latest: headers.get('x-svc-latest-cursor'),
+  }
 }
 
 const TIMES = new Set(['created_at', 'accepted_at'])

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Agent } from './agent.ts'
 import type { Answer, ExchangeOptions } from './exchange.ts'
 
-export interface Frame {
+interface Frame {
   readonly event?: string
   // biome-ignore lint/suspicious/noExplicitAny: cases say what an event must be
   readonly data?: any

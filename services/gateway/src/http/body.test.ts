@@ -22,6 +22,25 @@ test('spec 3.10: 415 is checked before parsing; an empty body needs no type, and
   expect(parse('', undefined)).toBe('invalid_json')
 })
 
+// docs/vectors/refused-requests.json has the simple cases.
+test.each([
+  ['application/json; profile="a; charset=latin1"', []],
+  ['application/json; charset=utf-8; charset=latin1', 'unsupported_media_type'],
+  ['application/json; charset="utf-8', 'unsupported_media_type'],
+  ['application/json; charset=utf-8x', 'unsupported_media_type'],
+  [`application/json;${'"'.repeat(16_000)}`, []],
+  [`application/json;${'\\"'.repeat(8_001)}`, 'unsupported_media_type'],
+])('spec 3.10: parameters of a media type: %j', (contentType, result) => {
+  expect(parse('[]', contentType)).toEqual(result)
+})
+
+test('spec 3.10: a Content-Type that is sent twice is none', async () => {
+  const request = new IncomingMessage(new Socket())
+  request.headers['content-type'] = 'application/json'
+  request.rawHeaders.push('Content-Type', 'application/json', 'content-type', 'text/plain')
+  expect((await createGuards().bodies.read(request)).contentType).toBeUndefined()
+})
+
 test('reading the body of a connection that has already broken is invalid_request', async () => {
   const request = new IncomingMessage(new Socket())
   request.headers['content-length'] = '5'

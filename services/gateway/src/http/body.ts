@@ -3,11 +3,13 @@ import { ServiceError } from '@svc/contracts/errors.ts'
 import { LIMITS } from '@svc/contracts/limits.ts'
 import { type JsonOutline, type ParsedJson, parseOrOutline } from '@svc/envelope/i-json.ts'
 import { IJsonError } from '@svc/envelope/json-value.ts'
+import { isRepeated } from './headers.ts'
 import type { Load, Upload } from './load/load.ts'
 
 /** The exact bytes of a body, which the signature covers, and the headers that describe them. */
 export interface RequestBody {
   readonly bytes: Buffer
+  /** Undefined also if the header was sent twice, because each reader could believe another of the two. */
   readonly contentType: string | undefined
   readonly contentEncoding: string | undefined
 }
@@ -77,11 +79,11 @@ export class Bodies {
    *   is not read (spec 3.9). `invalid_request` if the connection breaks before the end. `Overloaded` if there is no room for it.
    */
   async read(request: IncomingMessage): Promise<RequestBody> {
-    const { headers } = request
+    const { headers, rawHeaders } = request
     this.begin(request)
     return {
       bytes: (await this.#held.get(request)?.bytes) ?? EMPTY,
-      contentType: headers['content-type'],
+      contentType: isRepeated(rawHeaders, 'content-type') ? undefined : headers['content-type'],
       contentEncoding: headers['content-encoding'],
     }
   }
@@ -188,13 +190,12 @@ export function refuseBody({ bytes }: RequestBody): void {
   if (bytes.length > 0) throw new ServiceError('invalid_request', { detail: 'this operation takes no body' })
 }
 
-const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i
-const CHARSET = /;[ \t]*charset[ \t]*=[ \t]*"?([^;" \t]*)/i
+/** Each `charset` parameter is utf-8. Other parameters are ignored, with the `;` and `charset=` in their quoted texts. */
+const JSON_TYPE =
+  /^application\/json[ \t]*(?:;(?:[ \t]*charset=(?:utf-8|"utf-8")[ \t]*|(?![ \t]*charset=)[^;"]*(?:"(?:\\.|[^"\\])*"[^;"]*)*))*$/i
 
 /** Whether the body is uncompressed `application/json` in UTF-8 (RFC 8259). RFC 9110 answers an unknown coding with 415 too. */
 function isJson({ contentType = '', contentEncoding }: RequestBody): boolean {
   if (contentEncoding !== undefined && contentEncoding.toLowerCase() !== 'identity') return false
-  if (contentType === 'application/json') return true
-  const charset = CHARSET.exec(contentType)?.[1]
-  return JSON_TYPE.test(contentType) && (charset === undefined || charset.toLowerCase() === 'utf-8')
+  return contentType === 'application/json' || JSON_TYPE.test(contentType)
 }
