@@ -66,4 +66,15 @@ describe('the page', () => {
     )
     expect(problems).toEqual(['spec 9.7 (streams) has no test'])
   })
+
+  test('ends with the faults that the suite finds, which are no tests of a row', () => {
+    const mutant = {
+      file: 'clients/conformance/test/mutants.test.ts',
+      name: 'spec 9.7: the suite finds a server where it never ends',
+    }
+    const fault = { spec: '9.7', fault: 'a stream [never] ends', caught_by: 'events/stream/end' }
+    const { page, problems } = conformanceOf([named, mutant], rows, [fault])
+    expect(page).toMatch(/\| 9\.7 \| a stream \\\[never\\\] ends \| events\/stream\/end \|\n$/)
+    expect(problems).toEqual(['spec 9.7 (streams) has no test'])
+  })
 })

@@ -1,5 +1,7 @@
 /** `docs/conformance.md`: each section of the specification with the tests whose names cite it. */
+import { readFileSync } from 'node:fs'
 import { posix } from 'node:path'
+import { parse } from 'yaml'
 import { isOf, type NamedTest } from './cite.ts'
 import { ROWS, type Row } from './rows.ts'
 import { readSections } from './sections.ts'
@@ -14,12 +16,24 @@ interface Conformance {
   readonly problems: readonly string[]
 }
 
-/** These test names are only examples. */
-const EXAMPLES = /^test\/conformance\/conformance\.test\.ts$/
+/** Names that are only examples, and the faults of the last chapter. */
+const NOT_COUNTED = ['test/conformance/conformance.test.ts', 'clients/conformance/test/mutants.test.ts']
 
-/** @param tests of the whole repository. */
-export function conformanceOf(tests: readonly NamedTest[], rows: readonly Row[] = ROWS): Conformance {
-  const counted = tests.filter(({ file }) => !EXAMPLES.test(file))
+interface Fault {
+  readonly spec: string
+  readonly fault: string
+  readonly caught_by: string
+}
+
+const MUTANTS = new URL('../../clients/conformance/test/mutants.yaml', import.meta.url)
+
+/** @param tests of the whole repository. @param faults that the conformance suite finds in a spoilt server. */
+export function conformanceOf(
+  tests: readonly NamedTest[],
+  rows: readonly Row[] = ROWS,
+  faults: readonly Fault[] = parse(readFileSync(MUTANTS, 'utf8')),
+): Conformance {
+  const counted = tests.filter(({ file }) => !NOT_COUNTED.includes(file))
   const found = rows.map((row) => ({ row, tests: counted.filter((test) => isOf(row, test)) }))
   const head = [
     '# Conformance',
@@ -38,9 +52,23 @@ export function conformanceOf(tests: readonly NamedTest[], rows: readonly Row[] 
     ...entries.map(({ row, tests: own }) => lineOf(row, own)),
   ])
   return {
-    page: `${[...head, ...body].join('\n')}\n`,
+    page: `${[...head, ...body, ...chapterOfFaults(faults)].join('\n')}\n`,
     problems: found.filter(({ tests: own }) => own.length === 0).map(({ row }) => `${nameOf(row)} has no test`),
   }
+}
+
+function chapterOfFaults(faults: readonly Fault[]): string[] {
+  return [
+    '',
+    '## Faults that the suite finds',
+    '',
+    'The suite is tested too. A copy of the reference server breaks one rule at a time, and the case beside it fails. The server without',
+    'the fault passes all of these cases. [mutants.yaml](../clients/conformance/test/mutants.yaml) has the change that makes each fault.',
+    '',
+    '| section | a server where | fails the case |',
+    '| --- | --- | --- |',
+    ...faults.map(({ spec, fault, caught_by: id }) => `| ${spec} | ${cell(fault)} | ${id} |`),
+  ]
 }
 
 const CHAPTERS = new Map(readSections().map(({ number, chapter }) => [number, chapter]))

@@ -1964,9 +1964,10 @@ export async function startReference(options: Partial<ReferenceOptions> = {}): P
     server.on(event, (request: IncomingMessage, response: ServerResponse) => void handle(service, request, response))
   }
   server.on('connect', (_, socket: Duplex) => respondRaw(service, socket, 'not_found')) // CONNECT (spec 3.11).
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    // Node's parser knows the registered methods only. Another one is an unknown method (spec 3.11).
-    respondRaw(service, socket, error.code === 'HPE_INVALID_METHOD' ? 'not_found' : 'invalid_request')
+  server.on('clientError', (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Duplex) => {
+    // Node's parser knows the registered methods only. Another one in a request line is an unknown method (spec 3.11).
+    const isMethod = error.code === 'HPE_INVALID_METHOD' && /^\S+ \S+ HTTP\/1\.\d\r\n/.test(`${error.rawPacket}`)
+    respondRaw(service, socket, isMethod ? 'not_found' : 'invalid_request')
   })
   await once(server.listen(service.options.port, '127.0.0.1'), 'listening')
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -1994,7 +1995,6 @@ function respondRaw(service: Service, socket: Duplex, code: Code): void {
   const body = JSON.stringify({ error: { code, message } })
   const type = { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': body.length, Connection: 'close' }
   const headers = Object.entries({ ...commonHeaders(service), ...type }).map(([name, value]) => `${name}: ${value}`)
-  socket.end(
-    `HTTP/1.1 ${status} ${status === 404 ? 'Not Found' : 'Bad Request'}\r\n${headers.join('\r\n')}\r\n\r\n${body}`,
-  )
+  const line = `HTTP/1.1 ${status} ${status === 404 ? 'Not Found' : 'Bad Request'}`
+  socket.end([line, ...headers, '', body].join('\r\n'))
 }

@@ -26,10 +26,15 @@ export async function openedStream(step: Watching, agent: Agent, scope: Scope, w
   if (stream === undefined)
     throw new Error(`GET ${target} opened no stream (spec 9.7): ${answer.status} ${answer.text}`)
   world.stack.use(stream)
-  const problem = checkAnswer(answer)
-  if (problem !== undefined) throw new Error(`GET ${target}: ${problem}`)
-  await stream.until('cursor')
-  return stream
+  try {
+    const problem = checkAnswer(answer)
+    if (problem !== undefined) throw new Error(`GET ${target}: ${problem}`)
+    await stream.until('cursor')
+    return stream
+  } catch (error) {
+    stream.close() // A step that is repeated would reach the limit of streams, and hide the reason.
+    throw error
+  }
 }
 
 export function closeStream(stream: unknown): void {

@@ -19,6 +19,8 @@ export interface Signing {
   readonly body?: string
   readonly timestamp?: number | string
   readonly nonce?: string
+  /** The agent id in `Authorization`. It is not signed. */
+  readonly id?: string
 }
 
 export interface CallOptions extends ExchangeOptions {
@@ -85,7 +87,7 @@ export class Agent implements Caller {
     const signedString = ['SVC1', ...lines].join('\n')
     const signature = Buffer.from(signBytes(Buffer.from(signedString), this.key.secretKey)).toString('base64')
     const headers = {
-      authorization: `SVC ${this.id}:${signature}`,
+      authorization: `SVC ${sign.id ?? this.id}:${signature}`,
       'x-svc-timestamp': timestamp,
       'x-svc-nonce': nonce,
     }
