@@ -17,7 +17,7 @@ const EXPIRY_MARGIN_MS = 1_500
 /** Every agent has used it. */
 const NONCE = 'ab'.repeat(16)
 
-export class Difference extends Error {}
+class Difference extends Error {}
 
 /**
  * @param servers ours and the model, with the same authority.
