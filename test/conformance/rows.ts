@@ -117,5 +117,5 @@ function table(section: string, rows: readonly (readonly [about: string, says: R
 function endpoint(name: string): Row {
   const [method = '', path = ''] = name.split(' ')
   const pattern = path.replaceAll(/\{\w+\}/g, '[^/ :]+')
-  return { section: '12.1', about: name, says: new RegExp(`\\b${method} ${pattern}(?=$|[\\s:,;?])`) }
+  return { section: '12.1', about: name, says: new RegExp(`\\b${method} ${pattern}(?=$|[\\s:,;?)])`) }
 }

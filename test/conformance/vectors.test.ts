@@ -16,13 +16,10 @@ import { checkWork, leadingZeroBits } from '@svc/svc1/pow.ts'
 import { formatPublicKey, isPublicKey } from '@svc/svc1/public-key.ts'
 import { signRequest } from '@svc/svc1/sign.ts'
 import { verifySignature } from '@svc/svc1/verify.ts'
+import { readVectors as read } from '@svc/test/support/vectors.ts'
 import { describe, expect, test } from 'vitest'
 
 const ROOT = new URL('../../', import.meta.url)
-
-function read<Shape>(name: string): Shape {
-  return JSON.parse(textOf(`docs/vectors/${name}`)) as Shape
-}
 
 function textOf(path: string): string {
   return readFileSync(new URL(path, ROOT), 'utf8')

@@ -3,6 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import type { Case } from './cases/case.ts'
+import { runClientCommand } from './client/command.ts'
 import { findServer } from './http/server.ts'
 import { jsonOf, junitOf } from './report/machine.ts'
 import { explain, lineOf, summaryOf } from './report/text.ts'
@@ -11,6 +12,7 @@ import { type Receiver, startReceiver } from './run/receiver.ts'
 import { allCases, runCase, runCases, type Setting, whyNot } from './run/suite.ts'
 
 const USAGE = `usage: svc-conformance --url <base URL> [options]
+       svc-conformance client --adapter "<command>" [options]
 
 Runs the conformance cases of the signed agent messaging protocol against a server, over HTTP alone.
 
@@ -31,12 +33,14 @@ What a client cannot set is set by you. Cases that lack it are skipped, and say 
   --webhook-port <port>       where to listen for it
   --webhook-tls <cert,key>    PEM files; without them it speaks plain HTTP, behind your proxy
   --retention-seconds <n>     the retention period of the server, if it is at most 30 seconds
+  --short-backoff             the server tries a webhook delivery again within a second
   --rates                     exhaust the request rates too (defaults of spec 3.15)
 
 Exits with 0 if no case failed, with 1 if one did, and with 2 if nothing could be run.`
 
 try {
-  process.exitCode = await main(process.argv.slice(2))
+  const [command, ...rest] = process.argv.slice(2)
+  process.exitCode = command === 'client' ? await runClientCommand(rest) : await main(process.argv.slice(2))
 } catch (error) {
   console.error(`svc-conformance: ${error instanceof Error ? error.message : error}`)
   process.exitCode = 2
@@ -59,6 +63,7 @@ async function main(args: string[]): Promise<number> {
       'webhook-port': { type: 'string' },
       'webhook-tls': { type: 'string' },
       'retention-seconds': { type: 'string' },
+      'short-backoff': { type: 'boolean' },
       rates: { type: 'boolean' },
       help: { type: 'boolean', short: 'h' },
     },
@@ -87,6 +92,7 @@ async function main(args: string[]): Promise<number> {
       values['retention-seconds'] === undefined
         ? undefined
         : numberOf(values['retention-seconds'], '--retention-seconds'),
+    shortBackoff: values['short-backoff'] === true,
     rates: values.rates === true,
   }
   if (values.explain !== undefined) {

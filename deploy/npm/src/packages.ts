@@ -67,7 +67,12 @@ export const PACKAGES: readonly Published[] = [
     exports: {},
     node: {},
     bin: { 'svc-conformance': '@svc/conformance/main' },
-    data: { cases: 'clients/conformance/cases', specification: 'docs/specification', vectors: 'docs/vectors' },
+    data: {
+      cases: 'clients/conformance/cases',
+      'client-cases': 'clients/conformance/client-cases',
+      specification: 'docs/specification',
+      vectors: 'docs/vectors',
+    },
     engines: '>=22',
     browser: false,
   },

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseAddress, parseSender } from './address.ts'
 
+// docs/vectors/texts.json has the texts that are refused.
 describe('spec 6.1: to is name@authority or board:<BOARD_ID>', () => {
   test.each([
     ['bob@127.0.0.1:8080', 'bob', '127.0.0.1:8080'],
@@ -16,38 +17,6 @@ describe('spec 6.1: to is name@authority or board:<BOARD_ID>', () => {
 
   test('a board', () => {
     expect(parseAddress(`board:${'0a'.repeat(10)}`)).toEqual({ kind: 'board', boardId: '0a'.repeat(10) })
-  })
-
-  test.each([
-    '',
-    'bob',
-    'bob@',
-    '@host',
-    'Bob@host',
-    'bo@host',
-    `${'x'.repeat(33)}@host`,
-    '-bob@host',
-    '_bob@host',
-    'bob@host\n',
-    ' bob@host',
-    'bob@@host',
-    'bob@ho st',
-    'bob@host:',
-    'bob@host:123456',
-    'bob@host/path',
-    'bob@user@host',
-    'bob@höst',
-    'bob@[::1',
-    `bob@${'h'.repeat(256)}`,
-    'board:',
-    `board:${'a'.repeat(19)}`,
-    `board:${'a'.repeat(41)}`,
-    `board:${'A'.repeat(20)}`,
-    `board:${'a'.repeat(20)}\n`,
-    `Board:${'a'.repeat(20)}`,
-    `board:${'a'.repeat(20)}@host`,
-  ])('spec 6.2: malformed: %j', (text) => {
-    expect(parseAddress(text)).toBeUndefined()
   })
 
   test('property: names and board ids are those of the contracts', () => {
@@ -76,25 +45,6 @@ describe('spec 6.1, 6.2: from is an agent id or name@authority', () => {
     ['0ab@[::1]:8443', '0ab', '[::1]:8443'],
   ])('an address: %s', (text, name, authority) => {
     expect(parseSender(text)).toEqual({ kind: 'agent', name, authority })
-  })
-
-  test.each([
-    '',
-    'alice',
-    'alice@',
-    '@host',
-    'Alice@host',
-    'alice@host\n',
-    'alice@@host',
-    `board:${'a'.repeat(20)}`,
-    `board:${'a'.repeat(20)}@host`,
-    `${id}@host`,
-    id.slice(2),
-    `${id}\n`,
-    '0'.repeat(44),
-    `ed25519:${'0'.repeat(64)}`,
-  ])('malformed: %j', (text) => {
-    expect(parseSender(text)).toBeUndefined()
   })
 
   test('property: an address of an agent is a sender, and nothing else but an agent id', () => {

@@ -20,10 +20,6 @@ function read(value: unknown): ReturnType<typeof readEnvelope> {
   return readEnvelope(parseIJson(Buffer.from(JSON.stringify(value))).value)
 }
 
-function without(value: Record<string, unknown>, ...names: string[]): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name)))
-}
-
 describe('spec 6.1: facts of an envelope', () => {
   test('of a signed one', () => {
     expect(read({ ...signed, ttl: 60, reply_to: 'message-0', thread_id: 'thread_00' })).toEqual({
@@ -90,14 +86,6 @@ describe('spec 6.1: facts of an envelope', () => {
     const envelope = { reply_to: '"body":0', body, sig: signed.sig, ...head, thread_id: '{"body":0}' }
     expect(read(envelope).payloadBytes).toBe(Buffer.byteLength(JSON.stringify(body)))
     expect(read({ ...envelope, body: 0 }).payloadBytes).toBe(1)
-  })
-
-  test.each([null, false, 0, '', [], {}])('a body may be %j', (body) => {
-    expect(read({ ...signed, body }).sealed).toBe(false)
-  })
-
-  test.each(['request', 'response', 'event', 'error'])('type may be %s', (type) => {
-    expect(read({ ...signed, type }).type).toBe(type)
   })
 
   test.each([
@@ -191,98 +179,8 @@ describe('an outline of an envelope is refused with the same error as the envelo
   }, 60_000)
 })
 
-describe('spec 6.1: a malformed envelope is 400 invalid_envelope', () => {
-  test.each<[string, unknown, string]>([
-    ['null', null, 'an envelope is an object'],
-    ['an array', [signed], 'an envelope is an object'],
-    ['a string', 'hello', 'an envelope is an object'],
-    ['an empty object', {}, 'either body and sig'],
-    ['no id', without(signed, 'id'), 'id must'],
-    ['no from', without(signed, 'from'), 'from must'],
-    ['no to', without(signed, 'to'), 'to must'],
-    ['no type', without(signed, 'type'), 'type must'],
-    ['no ts', without(signed, 'ts'), 'ts must'],
-    ['id of 7 characters', { ...signed, id: 'a'.repeat(7) }, 'id must'],
-    ['id of 81 characters', { ...signed, id: 'a'.repeat(81) }, 'id must'],
-    ['id with a trailing line feed', { ...signed, id: 'message-1\n' }, 'id must'],
-    ['id a number', { ...signed, id: 12345678 }, 'id must'],
-    ['from a name', { ...signed, from: 'alice' }, 'from must'],
-    ['from not of 32 bytes', { ...signed, from: from.slice(2) }, 'from must'],
-    ['from null', { ...signed, from: null }, 'from must'],
-    ['from a board', { ...signed, from: `board:${'a'.repeat(20)}` }, 'from must'],
-    ['from a name in capitals', { ...signed, from: 'Alice@host' }, 'from must'],
-    ['from an empty authority', { ...signed, from: 'alice@' }, 'from must'],
-    ['from an id with an authority', { ...signed, from: `${from}@host` }, 'from must'],
-    ['from a key', { ...signed, from: `ed25519:${'0'.repeat(64)}` }, 'from must'],
-    ['from a list', { ...signed, from: [from] }, 'from must'],
-    ['to without authority', { ...signed, to: 'bob' }, 'to must'],
-    ['to an agent id', { ...signed, to: from }, 'to must'],
-    ['to nothing', { ...signed, to: '' }, 'to must'],
-    ['to an empty authority', { ...signed, to: 'bob@' }, 'to must'],
-    ['to no name', { ...signed, to: '@host' }, 'to must'],
-    ['to two at signs', { ...signed, to: 'bob@here@host' }, 'to must'],
-    ['to a name in capitals', { ...signed, to: 'Bob@host' }, 'to must'],
-    ['to a name of 2', { ...signed, to: 'ab@host' }, 'to must'],
-    ['to a name of 33', { ...signed, to: `${'a'.repeat(33)}@host` }, 'to must'],
-    ['to a name that begins with a dash', { ...signed, to: '-bob@host' }, 'to must'],
-    ['to with a trailing line feed', { ...signed, to: 'bob@host\n' }, 'to must'],
-    ['to a board id of 19', { ...signed, to: `board:${'a'.repeat(19)}` }, 'to must'],
-    ['to a board id in capitals', { ...signed, to: `board:${'A'.repeat(20)}` }, 'to must'],
-    ['to a list', { ...signed, to: ['bob@host'] }, 'to must'],
-    ['type unknown', { ...signed, type: 'message' }, 'type must'],
-    ['type in upper case', { ...signed, type: 'Request' }, 'type must'],
-    ['ts Unix seconds', { ...signed, ts: 1795177711 }, 'ts must'],
-    ['ts without offset', { ...signed, ts: '2026-11-20T12:28:31' }, 'ts must'],
-    ['ts with 10 digits of fraction', { ...signed, ts: '2026-11-20T12:28:31.0000000000Z' }, 'at most 9 digits'],
-    ['ts on a day that does not exist', { ...signed, ts: '2026-02-30T12:28:31Z' }, 'ts must'],
-    ['ttl negative', { ...signed, ttl: -1 }, 'ttl must'],
-    ['ttl a fraction', { ...signed, ttl: 0.5 }, 'ttl must'],
-    ['ttl a string', { ...signed, ttl: '60' }, 'ttl must'],
-    ['ttl null', { ...signed, ttl: null }, 'ttl must'],
-    ['reply_to null', { ...signed, reply_to: null }, 'reply_to must'],
-    ['reply_to a number', { ...signed, reply_to: 1 }, 'reply_to must'],
-    ['thread_id an object', { ...signed, thread_id: {} }, 'thread_id must'],
-    ['body without sig', without(signed, 'sig'), 'sig must'],
-    ['sig without body', without(signed, 'body'), 'sig without body'],
-    ['body_enc without ephemeral_pub', without(sealed, 'ephemeral_pub'), 'ephemeral_pub must'],
-    ['ephemeral_pub without body_enc', without(sealed, 'body_enc'), 'body_enc must'],
-    ['neither', head, 'either body and sig'],
-    ['both', { ...signed, ...sealed }, 'either body and sig'],
-    ['body and body_enc', { ...head, body: 1, body_enc: base64(9) }, 'either body and sig'],
-    ['sig and ephemeral_pub', { ...head, sig: base64(64), ephemeral_pub: base64(32) }, 'either body and sig'],
-    ['signed with ephemeral_pub', { ...signed, ephemeral_pub: base64(32) }, 'either body and sig'],
-    ['sealed with sig', { ...sealed, sig: base64(64) }, 'either body and sig'],
-    ['sealed with a body of null', { ...sealed, body: null }, 'either body and sig'],
-    ['sig of 63 bytes', { ...signed, sig: base64(63) }, 'sig must'],
-    ['sig of 65 bytes', { ...signed, sig: base64(65) }, 'sig must'],
-    ['sig without padding', { ...signed, sig: base64(64).slice(0, -2) }, 'sig must'],
-    ['sig with trailing bits', { ...signed, sig: `${base64(64, 0).slice(0, -3)}B==` }, 'sig must'],
-    ['sig in the URL alphabet', { ...signed, sig: Buffer.alloc(64, 0xff).toString('base64url') }, 'sig must'],
-    ['sig in hex', { ...signed, sig: 'ab'.repeat(64) }, 'sig must'],
-    ['sig null', { ...signed, sig: null }, 'sig must'],
-    ['ephemeral_pub of 31 bytes', { ...sealed, ephemeral_pub: base64(31) }, 'ephemeral_pub must'],
-    ['ephemeral_pub of 33 bytes', { ...sealed, ephemeral_pub: base64(33) }, 'ephemeral_pub must'],
-    ['ephemeral_pub a number', { ...sealed, ephemeral_pub: 5 }, 'ephemeral_pub must'],
-    ['body_enc empty', { ...sealed, body_enc: '' }, 'body_enc must'],
-    ['body_enc with a line feed', { ...sealed, body_enc: `${base64(9)}\n` }, 'body_enc must'],
-    ['body_enc an object', { ...sealed, body_enc: {} }, 'body_enc must'],
-  ])('%s', (_, value, message) => {
-    expect(() => read(value)).toThrow(expect.objectContaining({ name: 'EnvelopeError', code: 'invalid_envelope' }))
-    expect(() => read(value)).toThrow(message)
-  })
-
-  test.each(['lane', 'Body', 'constructor', 'toString', '', 'x'.repeat(1000)])(
-    'spec 2.7: an undeclared member is invalid_request: %s',
-    (name) => {
-      expect(() => read({ ...signed, [name]: 1 })).toThrow(
-        expect.objectContaining({
-          code: 'invalid_request',
-          message: expect.stringContaining('an envelope must not have the member "'),
-        }),
-      )
-    },
-  )
-
+// docs/vectors/refused-envelopes.json has a case for each rule.
+describe('spec 6.1: a malformed envelope is refused', () => {
   test('a message about a member is short, whatever its name', () => {
     expect(() => read({ ...signed, ['x'.repeat(90_000)]: 1 })).toThrow(/^.{0,200}$/)
   })

@@ -9,7 +9,7 @@ export const ENVELOPE_TYPES = ['request', 'response', 'event', 'error'] as const
 export type EnvelopeType = (typeof ENVELOPE_TYPES)[number]
 
 /** The members that every kind of envelope can have (spec 6.1). */
-export interface EnvelopeHead {
+interface EnvelopeHead {
   /** Created by the client, globally unique: 8 to 80 characters of `A-Za-z0-9_-`. */
   id: string
   /** The sender: its agent id, or its address `name@authority`. */

@@ -1,8 +1,7 @@
-import { sealWithPanva, x25519Public } from '@svc/test/judges/panva-hpke.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ALICE_ADDRESS, alice, bob, changes, envelopes, FULL, mallory } from '../test/envelopes.ts'
-import { type EnvelopeHead, readEnvelope, type SealedEnvelope } from './envelope.ts'
+import { readEnvelope, type SealedEnvelope } from './envelope.ts'
 import { parseIJson } from './i-json.ts'
 import { jcs } from './jcs.ts'
 import { decryptEnvelope, openEnvelope, SealError, sealEnvelope } from './seal.ts'
@@ -12,17 +11,6 @@ const { body: BODY, ...HEAD } = FULL
 const signed = signEnvelope(FULL, alice.secretKey)
 const sealed = await sealEnvelope(FULL, bob.publicKey, alice.secretKey)
 const open = (envelope: SealedEnvelope) => openEnvelope(envelope, bob.secretKey, alice.publicKey)
-
-/** Seals any plaintext for bob, as a hostile sender could that obeys only the rules of HPKE. */
-async function sealPlaintext(head: EnvelopeHead, plaintext: string): Promise<SealedEnvelope> {
-  const outer = (enc: Uint8Array) => ({ ...head, ephemeral_pub: Buffer.from(enc).toString('base64') })
-  const { enc, ciphertext } = await sealWithPanva(
-    x25519Public(bob.secretKey),
-    (ephemeral) => Buffer.from(jcs(outer(ephemeral))),
-    Buffer.from(plaintext),
-  )
-  return { ...outer(enc), body_enc: Buffer.from(ciphertext).toString('base64') }
-}
 
 // test/judges/crypto.test.ts seals with one implementation of RFC 9180 and opens with another.
 describe('spec 6.4: sealing is RFC 9180 HPKE, base mode, for the X25519 form of the recipient key', () => {
@@ -104,6 +92,7 @@ describe('spec 6.4: any change makes opening fail', () => {
   })
 })
 
+// docs/vectors/verdicts.json has plaintexts, keys of small order and signatures that a hostile sender may make.
 describe('a hostile sender', () => {
   test("that seals in another agent's name is detected by the signature inside", async () => {
     const forged = await sealEnvelope(FULL, bob.publicKey, mallory.secretKey) // from: alice
@@ -120,42 +109,6 @@ describe('a hostile sender', () => {
       'not signed by its sender',
     )
     await expect(open({ ...honest, from: alice.agentId })).rejects.toThrow(SealError)
-  })
-
-  test('that puts other outer members around a signature is detected by the signature', async () => {
-    const moved = await sealPlaintext({ ...HEAD, to: 'mallory@127.0.0.1:8080' }, jcs({ body: BODY, sig: signed.sig }))
-    await expect(open(moved)).rejects.toThrow('not signed by its sender')
-  })
-
-  test.each([
-    ['white space', JSON.stringify({ body: BODY, sig: signed.sig }, null, 1)],
-    ['members in another order', `{"sig":"${signed.sig}","body":${jcs(BODY)}}`],
-    ['another spelling of a number', jcs({ body: BODY, sig: signed.sig }).replace('1.5', '1.50')],
-    ['a third member', jcs({ body: BODY, sig: signed.sig, to: FULL.to })],
-    ['a member twice', `{"body":${jcs(BODY)},"body":${jcs(BODY)},"sig":"${signed.sig}"}`],
-    ['no sig', jcs({ body: BODY })],
-    ['no body', jcs({ sig: signed.sig })],
-    ['a sig that is no string', jcs({ body: BODY, sig: 1 })],
-    ['an array', '[]'],
-    ['null', 'null'],
-    ['a byte order mark', `\ufeff${jcs({ body: BODY, sig: signed.sig })}`],
-    ['no JSON', 'hello'],
-    ['nothing', ''],
-  ])('that seals anything but JCS({"body":…,"sig":…}) is refused: %s', async (_, plaintext) => {
-    await expect(open(await sealPlaintext(HEAD, plaintext))).rejects.toThrow(
-      'the plaintext is not the canonical JSON of body and sig',
-    )
-  })
-
-  test.each([
-    ['0', Buffer.alloc(32)],
-    ['1', Buffer.alloc(32).fill(1, 0, 1)],
-    ['p - 1', Buffer.from(`ec${'ff'.repeat(30)}7f`, 'hex')],
-    ['of order 8', Buffer.from('e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800', 'hex')],
-  ])('that sends a u coordinate of small order, %s, is refused before anything is decrypted', async (_, enc) => {
-    const error = await open({ ...sealed, ephemeral_pub: enc.toString('base64') }).catch((thrown: unknown) => thrown)
-    expect(error).toBeInstanceOf(SealError)
-    expect(error).toMatchObject({ cause: { name: 'DecapError' } })
   })
 
   test.each<[string, object]>([

@@ -17,11 +17,6 @@ function slowBase58(data: Uint8Array): string {
 }
 
 describe('spec 2.3: an agent id is base58 of SHA-256 of the 32 raw key bytes', () => {
-  test('the id of the first key of RFC 8032', () => {
-    const key = Buffer.from('d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a', 'hex')
-    expect(agentIdOf(key)).toBe('3HhGPB6ht33n51YFaocqBtGePb3xqT4VgnjYbd81eeZW')
-  })
-
   test('property: it equals long division, and is recognized', () => {
     fc.assert(
       fc.property(bytes(32), (key) => {
@@ -53,32 +48,8 @@ describe('spec 2.3: an agent id is base58 of SHA-256 of the 32 raw key bytes', (
     )
   })
 
-  test.each([
-    ['2^248, the lowest number with 32 bytes', 2n ** 248n, true],
-    ['2^248 - 1, which has 31', 2n ** 248n - 1n, false],
-    ['58^43 - 1, the highest number with 43 digits', 58n ** 43n - 1n, true],
-    ['58^43, the lowest number with 44 digits', 58n ** 43n, true],
-    ['2^256 - 1, the greatest', 2n ** 256n - 1n, true],
-    ['2^256, which has 33 bytes', 2n ** 256n, false],
-  ])('the bounds: %s', (_, value, valid) => {
-    const hex = value.toString(16)
-    const data = Uint8Array.from(Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex'))
-    expect(isAgentId(slowBase58(data))).toBe(valid)
-  })
-
-  const id = '3HhGPB6ht33n51YFaocqBtGePb3xqT4VgnjYbd81eeZW'
-  test.each([
-    ['nothing', ''],
-    ['a line feed after', `${id}\n`],
-    ['a space before', ` ${id}`],
-    ['a zero, which is not a digit', `0${id.slice(1)}`],
-    ['a capital O, which is not a digit', `O${id.slice(1)}`],
-    ['a capital I, which is not a digit', `I${id.slice(1)}`],
-    ['a small l, which is not a digit', `l${id.slice(1)}`],
-    ['44 digits above 2^256', 'z'.repeat(44)],
-    ['a leading 1 too many', `1${id}`],
-    ['a megabyte', '2'.repeat(1_000_000)],
-  ])('not an id: %s', (_, text) => {
-    expect(isAgentId(text)).toBe(false)
+  // docs/vectors/texts.json has the bounds and the texts that are no ids.
+  test('a megabyte is refused without being decoded, which would take quadratic time', () => {
+    expect(isAgentId('2'.repeat(1_000_000))).toBe(false)
   })
 })

@@ -8,36 +8,9 @@ import { formatPublicKey, parsePublicKey } from './public-key.ts'
 
 const KEY = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
 
-describe('spec 2.2: a public key is ed25519: and 64 hex digits', () => {
-  test.each([
-    ['lower case', `ed25519:${KEY}`],
-    ['upper case', `ed25519:${KEY.toUpperCase()}`],
-    ['mixed case', `ed25519:${KEY.slice(0, 32)}${KEY.slice(32).toUpperCase()}`],
-  ])('accepted in %s, returned in lower case', (_, text) => {
-    const bytes = parsePublicKey(text)
-    expect(bytes).toEqual(hex(KEY))
-    expect(bytes && formatPublicKey(bytes)).toBe(`ed25519:${KEY}`)
-  })
-
-  test.each([
-    ['no prefix', KEY],
-    ['the prefix in upper case', `ED25519:${KEY}`],
-    ['another prefix', `x25519:${KEY}`],
-    ['62 digits', `ed25519:${KEY.slice(2)}`],
-    ['63 digits', `ed25519:${KEY.slice(1)}`],
-    ['65 digits', `ed25519:${KEY}0`],
-    ['66 digits', `ed25519:${KEY}00`],
-    ['an invalid digit', `ed25519:${KEY.slice(1)}g`],
-    ['a space before', ` ed25519:${KEY}`],
-    ['a line feed after', `ed25519:${KEY}\n`],
-    ['nothing', ''],
-  ])('refused with %s', (_, text) => {
-    expect(parsePublicKey(text)).toBeUndefined()
-  })
-
-  test('formatting throws for a length other than 32', () => {
-    expect(() => formatPublicKey(new Uint8Array(31))).toThrow(RangeError)
-  })
+// docs/vectors/texts.json has the forms of the text.
+test('spec 2.2: formatting throws for a length other than 32', () => {
+  expect(() => formatPublicKey(new Uint8Array(31))).toThrow(RangeError)
 })
 
 describe.each(engines)(

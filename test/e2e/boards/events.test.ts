@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Agent } from '../../support/client/agent.ts'
 import { got } from '../../support/client/answers.ts'
 import { newBoard, subscribe } from '../../support/client/boards.ts'
-import { idsOf, readEvents, readList } from '../../support/client/pages.ts'
 import { eventually } from '../../support/eventually.ts'
 import { readAccepted } from '../../support/system/accepted.ts'
 import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
@@ -16,32 +15,6 @@ afterAll(() => h[Symbol.asyncDispose]())
 
 const post = async (author: Agent, board: string) =>
   (await got(author.send(`board:${board}`, 'post'))).body.msg_id as string
-
-test('spec 9.2: three kinds, one for each lane, in the order of acceptance', async () => {
-  const [olga, rita, eve] = await h.agents(3)
-  const board = await newBoard(olga)
-  await subscribe(rita, board)
-  await got(rita.put(`/v2/contacts/${olga.id}`, { state: 'accepted' }))
-  const ids = [
-    await post(olga, board),
-    (await got(olga.send(rita))).body.msg_id,
-    (await got(eve.send(rita))).body.msg_id,
-    await post(olga, board),
-  ]
-  const kinds = ['board', 'inbox', 'requests', 'board']
-  const events = await readEvents(rita)
-  expect(
-    events.map(({ cursor, kind, message }) => ({ cursor, kind, lane: message.lane, id: message.envelope.id })),
-  ).toEqual(ids.map((id, at) => ({ cursor: at + 1, kind: kinds[at], lane: kinds[at], id })))
-  for (const { message } of events) {
-    expect((await got(rita.get(`/v2/messages/${message.envelope.id}`))).body).toStrictEqual(message)
-  }
-  // spec 8.8: the author gets none.
-  expect(await readEvents(olga)).toEqual([])
-  // spec 7.11: the inbox contains only DMs, so no inbox has a post.
-  expect(idsOf(await readList(rita, '/v2/inbox'))).toEqual([ids[1]])
-  expect(idsOf(await readList(rita, '/v2/inbox?lane=requests'))).toEqual([ids[2]])
-})
 
 test('ADR 20: a post travels as a reference, once for each subscriber, in the order of the log', async () => {
   const [olga, rita, sam] = await h.agents(3)

@@ -83,6 +83,7 @@ export function testProfile(
       }),
       receiver,
       retentionSeconds,
+      shortBackoff: true,
       rates: profile === 'rates',
       operator: {
         async run(...args) {

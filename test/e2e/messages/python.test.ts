@@ -102,6 +102,18 @@ print(json.dumps([refuses(lambda: parse('{"a":1,"a":2}')), refuses(lambda: parse
     expect(await python(lines)).toEqual(agents.map(({ agent_id }: { agent_id: string }) => agent_id))
   })
 
+  test('spec 3.4: signatures, but for keys of mixed order', async () => {
+    const lines = `
+def is_good(one):
+    try:
+        check_signature(*[bytes.fromhex(one[name]) for name in ('public_key', 'signature', 'message')])
+        return True
+    except (InvalidSignature, ValueError):
+        return False
+print(json.dumps([one['about'] for one in V('signatures.json')['cases'] if is_good(one) != one['valid']]))`
+    expect(await python(lines)).toEqual(['a key of mixed order, and the equation holds without the cofactor'])
+  })
+
   test('spec 6.3, 6.4: signed and sealed envelopes, by id and by address', async () => {
     const { signed, sealed, signed_by_address, sealed_by_address } = vectors('envelopes.json')
     const lines = `

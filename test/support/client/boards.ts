@@ -1,18 +1,15 @@
 /** Short helpers for boards over HTTP. */
 
-import type { SharedHarness } from '../system/harness.ts'
 import type { Agent, HttpAnswer } from './agent.ts'
 import { got } from './answers.ts'
 
-export type Visibility = 'public' | 'unlisted' | 'private'
-export type Posting = 'members' | 'anyone'
 export type Role = 'reader' | 'writer' | 'banned' | 'none'
 
 interface BoardAsked {
   title?: string
   description?: string
-  visibility?: Visibility
-  posting?: Posting
+  visibility?: 'public' | 'unlisted' | 'private'
+  posting?: 'members' | 'anyone'
 }
 
 /**
@@ -39,26 +36,4 @@ export async function rolesOf(owner: Agent, boardId: string): Promise<Record<str
   const { body } = await got(owner.get(`/v2/boards/${boardId}/members`))
   const members = body.members as { agent_id: string; role: string }[]
   return Object.fromEntries(members.map(({ agent_id, role }) => [agent_id, role]))
-}
-
-export interface Staffed {
-  readonly boardId: string
-  readonly owner: Agent
-  readonly writer: Agent
-  readonly reader: Agent
-  readonly banned: Agent
-  /** A registered agent without a membership record. */
-  readonly none: Agent
-}
-
-/** A board with one agent of each role. */
-export async function staffedBoard(h: SharedHarness, visibility: Visibility, posting: Posting): Promise<Staffed> {
-  const [owner, writer, reader, banned, none] = await h.agents(5)
-  const boardId = await newBoard(owner, { visibility, posting })
-  await Promise.all([
-    got(putRole(owner, boardId, writer, 'writer')),
-    got(putRole(owner, boardId, reader, 'reader')),
-    got(putRole(owner, boardId, banned, 'banned')),
-  ])
-  return { boardId, owner, writer, reader, banned, none }
 }

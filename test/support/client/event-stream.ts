@@ -1,6 +1,4 @@
 /** One connection to `GET /v2/stream`. It does not use the SDK, so that neither can hide a fault of the other. */
-import { once } from 'node:events'
-import { connect } from 'node:net'
 import { eventually } from '../eventually.ts'
 import type { Agent } from './agent.ts'
 
@@ -115,16 +113,4 @@ function parseFrame(block: string): Frame {
   }
   const [event, id, data, retry] = ['event', 'id', 'data', 'retry'].map((name) => fields.get(name))
   return { event, id, data, retry, receivedMs: Date.now() }
-}
-
-/** A client that opens a stream, gets the 200, and then reads nothing. */
-export async function openSilentStream(agent: Agent, target: string, url: string): Promise<Disposable> {
-  const { hostname, port } = new URL(url)
-  const socket = connect(Number(port), hostname)
-  const headers = Object.entries({ Host: agent.place.authority, ...agent.sign('GET', target) })
-  socket.write(`GET ${target} HTTP/1.1\r\n${headers.map((header) => header.join(': ')).join('\r\n')}\r\n\r\n`)
-  const first = String((await once(socket, 'data'))[0])
-  if (!first.includes('HTTP/1.1 200 OK')) throw new Error(`no stream: ${first}`)
-  socket.pause()
-  return { [Symbol.dispose]: () => void socket.destroy() }
 }

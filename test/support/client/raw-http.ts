@@ -1,8 +1,11 @@
 /** Raw HTTP, for requests that `fetch` would correct or refuse to send. */
 import { request as httpRequest } from 'node:http'
-import { connect, type Socket } from 'node:net'
+import { answerOf } from '@svc/conformance/http/exchange.ts'
+import { openRaw as open, parseAnswers, type RawConnection } from '@svc/conformance/http/raw.ts'
 import { expectDescribed, expectDescribedSomewhere } from '../description/described-answers.ts'
 import type { HttpAnswer } from './agent.ts'
+
+export { parseAnswers }
 
 export interface Exchange {
   method?: string
@@ -59,68 +62,16 @@ export function exchange(
   })
 }
 
-interface RawConnection extends Disposable {
-  readonly socket: Socket
-  write(bytes: string | Uint8Array): void
-  /** Everything received so far. */
-  readonly received: string
-  /** Resolves with everything received when the other end closes. */
-  readonly ended: Promise<string>
-}
-
-/** Opens a connection on which a test can send any bytes. */
+/** Opens a connection on which a test can send any bytes. Its `ended` also checks that the answers are described. */
 export function openRaw(url: string): RawConnection {
-  const { hostname, port } = new URL(url)
-  const socket = connect(Number(port), hostname)
-  let received = ''
-  socket.on('data', (chunk) => {
-    received += chunk.toString('latin1')
+  const connection = open(url)
+  const ended = connection.ended.then((received) => {
+    for (const answer of parseAnswers(received).filter(({ status }) => status >= 200))
+      expectDescribedSomewhere(url, answer)
+    return received
   })
-  socket.on('error', () => {}) // the other end may reset the connection after its answer
-  const ended = new Promise<string>((resolve, reject) =>
-    socket.once('close', () => {
-      try {
-        const final = parseAnswers(received).filter(({ status }) => status >= 200)
-        for (const answer of final) expectDescribedSomewhere(url, answer)
-        resolve(received)
-      } catch (error) {
-        reject(error)
-      }
-    }),
-  )
   ended.catch(() => {}) // a test that does not wait for the end ignores this error
-  return {
-    socket,
-    write: (bytes) => void socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes),
-    get received() {
-      return received
-    },
-    ended,
-    [Symbol.dispose]: () => void socket.destroy(),
-  }
-}
-
-/** Parses the complete answers that a connection received, in order. Bodies must have a content-length. */
-export function parseAnswers(received: string): HttpAnswer[] {
-  const answers: HttpAnswer[] = []
-  for (let rest = received; ; ) {
-    const end = rest.indexOf('\r\n\r\n')
-    if (end === -1) return answers
-    const [statusLine = '', ...lines] = rest.slice(0, end).split('\r\n')
-    const status = Number(/^HTTP\/1\.[01] (\d{3}) /.exec(statusLine)?.[1])
-    const pairs = lines.flatMap((line) => /^([^:]+):\s*(.*)$/.exec(line)?.slice(1) ?? [])
-    const { headers } = answerOf(status, pairs, '')
-    const bodyEnd = end + 4 + Number(headers.get('content-length') ?? 0)
-    if (rest.length < bodyEnd) return answers
-    answers.push(answerOf(status, pairs, rest.slice(end + 4, bodyEnd)))
-    rest = rest.slice(bodyEnd)
-  }
-}
-
-function answerOf(status: number, rawHeaders: readonly string[], text: string): HttpAnswer {
-  const headers = new Headers()
-  for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '')
-  return { status, headers, text, body: parseOrUndefined(text) }
+  return Object.defineProperty(connection, 'ended', { value: ended })
 }
 
 function headersOf(lines: NonNullable<Exchange['headers']>): Headers {
@@ -131,12 +82,4 @@ function headersOf(lines: NonNullable<Exchange['headers']>): Headers {
 
 function textOf(body: string | Uint8Array | undefined): string | undefined {
   return body === undefined || typeof body === 'string' ? body : Buffer.from(body).toString()
-}
-
-function parseOrUndefined(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -10,12 +10,12 @@ export const NEEDS = {
   gateways: 'a second --url: another gateway of the same service',
   operator: '--admin: the command of the operator, such as "npx svc admin"',
   receiver: '--webhook-url and --webhook-port: where the server reaches this runner',
-  'small budget':
-    'a server with at most 10 free units a day, a ceiling of at most 20 units and at most 5 introductions',
+  'small budget': 'a server with 10 free units, a ceiling of 20 units and 5 introductions a day',
   'large budget': 'a server with at least 10,000 free units and 500 introductions a day',
   'short retention':
     '--retention-seconds: a server that keeps messages for at most 30 seconds, and the number of these seconds',
   'short streams': 'a server whose manifest has a stream_seconds of at most 15',
+  'short backoff': '--short-backoff: a server that tries a webhook delivery again within a second (spec 10.7)',
   'default rates': '--rates: a server with the default request rates (spec 3.15), whose limits the runner may exhaust',
 } as const
 
@@ -33,6 +33,8 @@ export interface World {
   readonly receiver: Receiver
   readonly retentionSeconds: number
   readonly observe: Observe
+  /** What is closed when the case ends, such as streams. */
+  readonly stack: DisposableStack
 }
 
 export interface Case {

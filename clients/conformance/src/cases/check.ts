@@ -1,9 +1,10 @@
 /** Helpers of the cases that are code. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Agent } from '../http/agent.ts'
 import type { Answer } from '../http/exchange.ts'
 import { checkAnswer } from './every-answer.ts'
 import { mismatch } from './match.ts'
-import { outcomeOf } from './steps.ts'
+import { outcomeOf } from './outcome.ts'
 
 /** @param expected with the looser expectations of case files too. @throws Error that says what differs. */
 export function check(came: unknown, expected: unknown, what: string): void {
@@ -32,4 +33,15 @@ export async function got(pending: Promise<Answer>): Promise<any> {
 export async function spendingOf(agent: Agent): Promise<{ units: number; introductions: number; credits: number }> {
   const body = await got(agent.get('/v2/budget'))
   return { units: body.used_units, introductions: body.used_introductions, credits: body.credit_balance }
+}
+
+const MAX_TRIES = 30
+
+/** Repeats a call while the server is unavailable, which it may be at any time (spec 3.5, 3.17). */
+export async function answered(call: () => Promise<Answer>): Promise<Answer> {
+  for (let tries = 1; ; tries += 1) {
+    const answer = await call()
+    if (answer.status !== 503 || tries === MAX_TRIES) return answer
+    await sleep(1_000)
+  }
 }

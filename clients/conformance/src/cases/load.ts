@@ -8,14 +8,20 @@ import { type Case, NEEDS, type Need, type World } from './case.ts'
 import { runSteps, type Step } from './steps.ts'
 import { evaluate } from './value.ts'
 
+type Row = Readonly<Record<string, unknown>>
+
 interface CaseFile {
   readonly about: string
   readonly spec?: readonly string[]
   readonly needs?: readonly Need[]
   /** Registered once, and shared by the cases of the file. */
   readonly agents?: readonly string[]
+  /** Keys that nobody registered, shared as the agents are. */
+  readonly strangers?: readonly string[]
   /** Runs once, before the first case that needs it. */
   readonly setup?: readonly Step[]
+  /** Lists that several cases use in `each` and `each_pair`. */
+  readonly rows?: Readonly<Record<string, readonly Row[]>>
   readonly cases: readonly CaseText[]
 }
 
@@ -28,17 +34,20 @@ interface CaseText {
   /** Keys that nobody registered. */
   readonly strangers?: readonly string[]
   /** The case runs once for each row. The members of a row are known to its steps by their names. */
-  readonly each?: readonly Readonly<Record<string, unknown>>[]
-  /** The rows, from a list of a file in docs/vectors: `agent-ids.json refused_public_keys`. */
+  readonly each?: readonly (Row | string)[]
+  /** The rows, from a list of a file in docs/vectors: `agent-ids.json refused_public_keys`, `texts.json kinds.name.valid`. */
   readonly each_from?: string
+  /** Pairs of rows of this list that change different members. The first one wins. */
+  readonly each_pair?: string
   readonly steps: readonly Step[]
 }
 
-const FILE_KEYS = ['about', 'spec', 'needs', 'agents', 'setup', 'cases']
-const CASE_KEYS = ['name', 'spec', 'needs', 'agents', 'strangers', 'each', 'each_from', 'steps']
+const FILE_KEYS = ['about', 'spec', 'needs', 'agents', 'strangers', 'setup', 'rows', 'cases']
+const CASE_KEYS = ['name', 'spec', 'needs', 'agents', 'strangers', 'each', 'each_from', 'each_pair', 'steps']
 const STEP_KEYS = [
   ...['as', 'do', 'send', 'make', 'body', 'text', 'headers', 'sign', 'gateway', 'expect', 'keep', 'eventually'],
-  ...['at_once', 'outcomes', 'all', 'spent', 'solve', 'operate', 'set', 'check', 'wait'],
+  ...['pages', 'at_once', 'outcomes', 'all', 'spent', 'solve', 'operate', 'set', 'check', 'wait', 'raw'],
+  ...['open', 'close', 'deliveries', 'answer', 'with'],
 ]
 
 /** @param folder with `<group>/<file>.yaml`. @throws Error for a file that is no case file. */
@@ -73,8 +82,18 @@ function casesOf(fileId: string, file: CaseFile): Case[] {
   const cases = file.cases.flatMap((text) => {
     refuseOthers(text, CASE_KEYS, `"${text.name}"`)
     for (const step of text.steps) checkStep(step, `"${text.name}"`)
-    const rows = text.each ?? (text.each_from === undefined ? [{}] : vectorsOf(text.each_from))
-    return rows.map((row, at) => caseOf({ fileId, file, shared }, text, row, rows.length > 1 ? at + 1 : undefined))
+    const rows = rowsOf(text, file)
+    const names = rows.map((row, at) => String(row.name ?? row.about ?? at + 1))
+    return rows.map((row, at) => {
+      const isUnique = names.filter((name) => slug(name) === slug(names[at] ?? '')).length === 1
+      const ending = isUnique ? slug(names[at] ?? '') : `${slug(names[at] ?? '')}-${at + 1}`
+      return caseOf(
+        { fileId, file, shared },
+        text,
+        row,
+        rows.length > 1 ? { name: names[at] ?? '', ending } : undefined,
+      )
+    })
   })
   const ids = cases.map(({ id }) => id)
   const twice = ids.find((id, at) => ids.indexOf(id) !== at)
@@ -86,23 +105,22 @@ function caseOf(
   { fileId, file, shared }: Place,
   text: CaseText,
   row: Readonly<Record<string, unknown>>,
-  number: number | undefined,
+  told: { name: string; ending: string } | undefined,
 ): Case {
   const spec = text.spec ?? file.spec ?? []
   const needs = [...new Set([...(file.needs ?? []), ...(text.needs ?? [])])]
   const unknown = needs.find((need) => !(need in NEEDS))
   if (spec.length === 0 || unknown !== undefined)
     throw new Error(`"${text.name}" ${unknown ? `needs ${unknown}` : 'names no section'}`)
-  const suffix = number === undefined ? '' : ` (${String(row.name ?? row.about ?? number)})`
   return {
-    id: `${fileId}/${slug(text.name)}${number === undefined ? '' : `-${slug(String(row.name ?? row.about ?? number))}`}`,
-    title: `${file.about}: ${text.name}${suffix}`,
+    id: `${fileId}/${slug(text.name)}${told === undefined ? '' : `-${told.ending}`}`,
+    title: `${file.about}: ${text.name}${told === undefined ? '' : ` (${told.name})`}`,
     spec,
     needs,
     agents: text.agents?.length ?? 0,
     async run(world) {
       const common = await sharedOf(file, shared, world)
-      const scope: Record<string, unknown> = { ...common }
+      const scope: Record<string, unknown> = { ...common, anonymous: world.anonymous }
       for (const name of text.strangers ?? []) scope[name] = world.stranger()
       await Promise.all((text.agents ?? []).map(async (name) => (scope[name] = await world.agent())))
       for (const [name, given] of Object.entries(row)) defineLate(scope, name, () => evaluate(given, scope))
@@ -111,12 +129,70 @@ function caseOf(
   }
 }
 
-/** In the package the vectors stand beside `dist`, in a clone under docs. */
-function vectorsOf(place: string): Readonly<Record<string, unknown>>[] {
-  const [file = '', list = ''] = place.split(' ')
-  const rows = JSON.parse(readFileSync(findFolder('vectors') + file, 'utf8'))[list]
-  if (!Array.isArray(rows)) throw new Error(`${file} has no list ${list}`)
+function rowsOf({ name, each, each_from, each_pair }: CaseText, { rows = {} }: CaseFile): readonly Row[] {
+  const listOf = (list: string): readonly Row[] => {
+    const found = rows[list]
+    if (found === undefined) throw new Error(`"${name}" uses the rows ${list}, which the file does not have`)
+    return found
+  }
+  if (each_from !== undefined) return vectorsOf(each_from)
+  if (each_pair !== undefined) return pairsOf(listOf(each_pair))
+  return each?.flatMap((one) => (typeof one === 'string' ? listOf(one) : [one])) ?? [{}]
+}
+
+/** In the package the vectors stand beside `dist`, in a clone under docs. `kinds.name.valid` finds the kind called name. */
+export function vectorsOf(place: string): Row[] {
+  const [file = '', ...list] = place.split(' ')
+  const all: unknown = JSON.parse(readFileSync(findFolder('vectors') + file, 'utf8'))
+  const rows = list
+    .join(' ')
+    .split('.')
+    .reduce(
+      (found: unknown, part) =>
+        Array.isArray(found) ? found.find(({ kind }) => kind === part) : (found as Row | undefined)?.[part],
+      all,
+    )
+  if (!Array.isArray(rows)) throw new Error(`${file} has no list ${list.join(' ')}`)
   return rows
+}
+
+/** Each row with each later one, in a row that has both of their changes and the `expect` of the earlier one. */
+function pairsOf(rows: readonly Row[]): Row[] {
+  return rows.flatMap((first, at) =>
+    rows
+      .slice(at + 1)
+      .filter((second) => !isShared(changesOf(first), changesOf(second)))
+      .map((second) => ({
+        ...merged(changesOf(first), changesOf(second)),
+        name: `${first.name} before ${second.name}`,
+        expect: first.expect,
+      })),
+  )
+}
+
+function changesOf({ name: _name, expect: _expect, ...changes }: Row): Row {
+  return changes
+}
+
+function isObject(value: unknown): value is Row {
+  return typeof value === 'object' && value !== null && !Object.keys(value).some((key) => key.startsWith('$'))
+}
+
+/** Whether two rows change the same member. */
+function isShared(one: Row, other: Row): boolean {
+  return Object.keys(one).some((key) => {
+    const [a, b] = [one[key], other[key]]
+    return key in other && !(isObject(a) && isObject(b) && !isShared(a, b))
+  })
+}
+
+function merged(one: Row, other: Row): Row {
+  return Object.fromEntries(
+    [...new Set([...Object.keys(one), ...Object.keys(other)])].map((key) => {
+      const [a, b] = [one[key], other[key]]
+      return [key, isObject(a) && isObject(b) ? merged(a, b) : (a ?? b)]
+    }),
+  )
 }
 
 /** A value of a row can use what earlier steps kept, so it is made when a step first asks for it. */
@@ -140,13 +216,15 @@ function sharedOf(file: CaseFile, shared: Shared, world: World): Promise<Record<
     const scope: Record<string, unknown> = {
       authority,
       limits,
+      host: new URL(world.server.urls[0] ?? '').host,
       receiver: world.receiver,
       retention: world.retentionSeconds,
     }
     const agents = await Promise.all(
       (file.agents ?? []).map(async (name): Promise<[string, Agent]> => [name, await world.agent()]),
     )
-    Object.assign(scope, Object.fromEntries(agents))
+    const strangers = (file.strangers ?? []).map((name): [string, Agent] => [name, world.stranger()])
+    Object.assign(scope, Object.fromEntries([...agents, ...strangers]))
     await runSteps(file.setup ?? [], scope, world)
     return scope
   })()

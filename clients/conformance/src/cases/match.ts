@@ -13,10 +13,14 @@ const CHECKS: Readonly<Record<string, Check>> = {
     typeof came === 'string' && new RegExp(pattern, 'u').test(came)
       ? undefined
       : differs(path, came, `a text like /${pattern}/`),
+  $contains: (came, part: string, path) =>
+    typeof came === 'string' && came.includes(part) ? undefined : differs(path, came, `a text that contains ${part}`),
   $within: (came, [least, most]: [number, number], path) =>
     typeof came === 'number' && came >= least && came <= most
       ? undefined
       : differs(path, came, `from ${least} to ${most}`),
+  $multiple_of: (came, factor: number, path) =>
+    Number(came) % factor === 0 ? undefined : differs(path, came, `a multiple of ${factor}`),
   $length: (came, length: number, path) =>
     (came as unknown[] | undefined)?.length === length ? undefined : differs(path, came, `of length ${length}`),
   $not: (came, other: unknown, path) =>
@@ -66,7 +70,7 @@ export function mismatch(came: unknown, expected: unknown, path: string): string
   }
   const entries = Object.entries(expected)
   const [[name, argument] = ['', undefined]] = entries
-  const check = entries.length === 1 ? CHECKS[name] : undefined
+  const check = entries.length === 1 && Object.hasOwn(CHECKS, name) ? CHECKS[name] : undefined
   if (check !== undefined) return check(came, argument as never, path)
   if (typeOf(came) !== 'object') return differs(path, came, shown(expected))
   const extra = Object.keys(came as object).find((key) => !Object.hasOwn(expected, key))

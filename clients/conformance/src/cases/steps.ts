@@ -1,11 +1,16 @@
 /** Runs the steps of a case file. clients/conformance/cases/README.md describes them. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Agent, type Caller, type CallOptions } from '../http/agent.ts'
+import { Agent, type Caller, type CallOptions, untilAdmitted } from '../http/agent.ts'
 import type { Answer } from '../http/exchange.ts'
+import { openRaw } from '../http/raw.ts'
+import type { Respond } from '../run/receiver.ts'
 import type { World } from './case.ts'
 import { checkAnswer } from './every-answer.ts'
 import { mismatch } from './match.ts'
+import { outcomeOf } from './outcome.ts'
+import { readPages } from './pages.ts'
 import { evaluate, lookUp, type Scope } from './value.ts'
+import { checkDeliveries, closeStream, openedStream } from './watch.ts'
 
 export interface Step {
   /** The name of the agent that signs; anonymous if absent. */
@@ -26,8 +31,10 @@ export interface Step {
   readonly expect?: unknown
   /** The name under which later steps know the answer, the envelope or the solved challenge. */
   readonly keep?: string
-  /** Repeats the step until it is as expected: an effect that the specification allows to be late. */
-  readonly eventually?: boolean
+  /** Repeats the step until it is as expected, because the effect may be late. A number is the most seconds that it takes. */
+  readonly eventually?: boolean | number
+  /** Reads a list to its end: `/v2/inbox?limit=2`. Keeps and compares `items`, `ids` and the `sizes` of pages. */
+  readonly pages?: unknown
   /** Sends the request this many times at once. `outcomes` counts the answers. */
   readonly at_once?: number
   readonly outcomes?: Readonly<Record<string, number>>
@@ -35,6 +42,15 @@ export interface Step {
   readonly all?: readonly Step[]
   /** What these agents have used today (spec 11.6): members of the budget. */
   readonly spent?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+  /** Opens an event stream, such as `GET /v2/stream?after=2`, and waits until its history is replayed. */
+  readonly open?: string
+  /** Closes a stream. */
+  readonly close?: string
+  /** The deliveries at this path of the receiver, which are compared with `expect`. */
+  readonly deliveries?: string
+  /** Says how the receiver answers deliveries at this path: a status, `hold`, or a list of both. */
+  readonly answer?: string
+  readonly with?: Respond | readonly Respond[]
   /** Asks for a challenge for the agent's key and solves it. */
   readonly solve?: string
   /** Arguments of the operator's command. */
@@ -43,6 +59,8 @@ export interface Step {
   readonly set?: unknown
   /** A value to compare with `expect`. */
   readonly check?: unknown
+  /** Bytes for a new connection. `expect` is the list of outcomes, such as `[404 not_found, 200]`. */
+  readonly raw?: unknown
   /** Waits for this many seconds. Only for rules about time. */
   readonly wait?: unknown
 }
@@ -70,8 +88,9 @@ export async function runSteps(steps: readonly Step[], scope: Record<string, unk
 }
 
 async function runStep(step: Step, scope: Record<string, unknown>, world: World): Promise<void> {
-  if (step.eventually !== true) return tryStep(step, scope, world)
-  for (const endMs = Date.now() + LATE_MS; ; ) {
+  const { eventually = false } = step
+  if (eventually === false) return tryStep(step, scope, world)
+  for (const endMs = Date.now() + (eventually === true ? LATE_MS : eventually * 1_000); ; ) {
     try {
       return await tryStep(step, scope, world)
     } catch (error) {
@@ -90,22 +109,32 @@ async function tryStep(step: Step, scope: Record<string, unknown>, world: World)
   else if (step.wait !== undefined) await sleep(Number(value(step.wait)) * 1_000)
   else if (step.set !== undefined) keep(value(step.set))
   else if (step.check !== undefined) fail(mismatch(value(step.check), value(step.expect), JSON.stringify(step.check)))
+  else if (step.open !== undefined) keep(await openedStream(step, agentOf(step.as, scope), scope, world))
+  else if (step.close !== undefined) closeStream(lookUp(step.close, scope))
+  else if (step.answer !== undefined)
+    world.receiver.answer(String(value(step.answer)), ...[value(step.with) as Respond].flat())
+  else if (step.deliveries !== undefined) keep(checkDeliveries(step, scope, world))
   else if (step.solve !== undefined) keep(await agentOf(step.solve, scope).solve())
   else if (step.operate !== undefined) keep(await world.operator.run(...step.operate.map((one) => String(value(one)))))
   else if (step.make !== undefined) keep(await envelopeOf(step.make, agentOf(step.as, scope), scope))
+  else if (step.raw !== undefined) await checkRaw(step, scope, world)
   else if (step.spent !== undefined) await checkSpending(step.spent, scope)
-  else await checkRequest(step, scope, world, keep)
+  else if (step.pages !== undefined) {
+    const pages = await readPages(callerOf(step.as, scope, world), String(value(step.pages)))
+    keep(pages)
+    if (step.expect !== undefined) fail(mismatch(pages, { $has: value(step.expect) }, String(step.pages)))
+  } else await checkRequest(step, scope, world, keep)
 }
 
 async function checkRequest(step: Step, scope: Scope, world: World, keep: (kept: unknown) => void): Promise<void> {
   const value = (given: unknown): unknown => evaluate(given, scope)
-  const caller: Caller = step.as === undefined ? world.anonymous : agentOf(step.as, scope)
+  const caller = callerOf(step.as, scope, world)
   const [method = '', ...rest] = (step.send === undefined ? String(value(step.do)) : 'POST /v2/messages').split(' ')
   const body =
     step.send === undefined
-      ? value(step.text ?? step.body)
+      ? (value(step.text) ?? value(step.body) ?? undefined)
       : await envelopeOf(step.send, agentOf(step.as, scope), scope)
-  const ask = (gateway = step.gateway): Promise<Answer> =>
+  const askOnce = (gateway: number | undefined): Promise<Answer> =>
     caller.call(method, rest.join(' '), {
       body,
       headers: value(step.headers ?? {}) as CallOptions['headers'],
@@ -113,6 +142,10 @@ async function checkRequest(step: Step, scope: Scope, world: World, keep: (kept:
       gateway,
       observe: world.observe,
     })
+  // Challenges and registrations have a rate of their own, which other cases use up (spec 3.15).
+  const isAboutRates = JSON.stringify([step.expect, step.outcomes]).includes('rate_limited')
+  const ask = (gateway = step.gateway): Promise<Answer> =>
+    isAboutRates ? askOnce(gateway) : untilAdmitted(() => askOnce(gateway))
   if (step.at_once !== undefined) {
     // Over all gateways, so that a rule that holds for each of them alone is not enough.
     const answers = await Promise.all(Array.from({ length: step.at_once }, (_, at) => ask(at + 1)))
@@ -121,21 +154,33 @@ async function checkRequest(step: Step, scope: Scope, world: World, keep: (kept:
     return
   }
   const answer = await ask()
-  keep({ status: answer.status, headers: answer.headers, body: answer.body, text: answer.text, sent: body })
+  keep({ ...answer, headers: Object.fromEntries(answer.headers), sent: body })
   const what = `${method} ${rest.join(' ')}`
   fail(checkAnswer(answer), what)
   if (step.expect !== undefined) fail(checkExpected(answer, value(step.expect)), what)
+}
+
+async function checkRaw(step: Step, scope: Scope, { server }: World): Promise<void> {
+  const expected = evaluate(step.expect, scope)
+  using connection = openRaw(server.urls[(step.gateway ?? 1) - 1] ?? '')
+  connection.write(evaluate(step.raw, scope) as string | Uint8Array)
+  const answers = await connection.answers(Array.isArray(expected) ? expected.length : 1)
+  const what = JSON.stringify(step.raw).slice(0, 100)
+  // The answer to bytes that are not well-formed HTTP may have any body (spec 4.1). Such a case has a looser expectation.
+  if (Array.isArray(expected)) for (const answer of answers) fail(checkAnswer(answer), what)
+  fail(mismatch(answers.map(outcomeOf), expected, 'the answers'), what)
 }
 
 /** @returns what differs; undefined if nothing does. */
 function checkExpected(answer: Answer, expected: unknown): string | undefined {
   if (typeof expected !== 'object' || expected === null)
     return mismatch(outcomeOf(answer), String(expected), 'the answer')
-  const { status, code, headers = {}, body, text } = expected as Record<string, unknown>
+  const { status, code, headers = {}, body, text, seconds } = expected as Record<string, unknown>
   const { error } = answer.body ?? {}
   return (
     (status === undefined ? undefined : mismatch(answer.status, status, 'the status')) ??
     (code === undefined ? undefined : mismatch(error?.code, code, 'the code')) ??
+    (seconds === undefined ? undefined : mismatch(answer.seconds, seconds, 'the seconds until the answer')) ??
     (body === undefined ? undefined : mismatch(answer.body, body, 'the body')) ??
     (text === undefined ? undefined : mismatch(answer.text, text, 'the text of the body')) ??
     Object.entries(headers as object)
@@ -166,16 +211,14 @@ async function envelopeOf(asked: EnvelopeAsked, from: Agent, scope: Scope): Prom
   return { ...Object.fromEntries(kept), ...then }
 }
 
-/** `202`, or `409 id_conflict`. */
-export function outcomeOf({ status, body }: Answer): string {
-  const code: unknown = body?.error?.code
-  return typeof code === 'string' ? `${status} ${code}` : `${status}`
-}
-
 export function countOutcomes(answers: readonly Answer[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const answer of answers) counts[outcomeOf(answer)] = (counts[outcomeOf(answer)] ?? 0) + 1
   return counts
+}
+
+function callerOf(name: string | undefined, scope: Scope, world: World): Caller {
+  return name === undefined || scope[name] === world.anonymous ? world.anonymous : agentOf(name, scope)
 }
 
 function agentOf(name: string | undefined, scope: Scope): Agent {

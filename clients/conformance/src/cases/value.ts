@@ -13,14 +13,23 @@ const MAKERS: Readonly<Record<string, (given: never) => unknown>> = {
   $sum: (numbers: unknown[]) => numbers.reduce((sum: number, one) => sum + Number(one), 0),
   $hex: (bytes: number) => randomBytes(bytes).toString('hex'),
   $base64: (bytes: number) => randomBytes(bytes).toString('base64'),
+  $parse: (text: string) => JSON.parse(text),
   $sha256: (text: string) => createHash('sha256').update(text).digest('hex'),
-  $now: (seconds: number) => new Date(Date.now() + seconds * 1_000).toISOString(),
+  $now: (given: number | [number, number]) => {
+    const [seconds = 0, digits = 3] = [given].flat()
+    const [second = '', fraction = ''] = new Date(Date.now() + seconds * 1_000).toISOString().split(/[.Z]/)
+    return `${second}${digits === 0 ? '' : `.${fraction.padEnd(digits, '0').slice(0, digits)}`}Z`
+  },
   $unix: (seconds: number) => Math.floor(Date.now() / 1_000) + seconds,
+  $seconds: (date: string) => Math.floor(Date.parse(date) / 1_000),
   $json: (value: unknown) => JSON.stringify(value),
   $upper: (text: string) => text.toUpperCase(),
+  $lower: (text: string) => text.toLowerCase(),
   $uri: (text: string) => encodeURIComponent(text),
   $replace: ([text, from, to]: [string, string, string]) => text.replaceAll(from, to),
   $pad: ([text, bytes]: [string, number]) => text + ' '.repeat(bytes - Buffer.byteLength(text)),
+  $sorted: (values: unknown[]) =>
+    values.toSorted((a, b) => Buffer.compare(Buffer.from(JSON.stringify(a)), Buffer.from(JSON.stringify(b)))),
   $merge: (objects: object[]) => Object.assign({}, ...objects),
   $without: ([object, ...names]: [object, ...string[]]) =>
     Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name))),
@@ -34,7 +43,7 @@ export function evaluate(given: unknown, scope: Scope): unknown {
   if (typeof given !== 'object' || given === null) return given
   const entries = Object.entries(given)
   const [[name, argument] = ['', undefined]] = entries
-  const maker = entries.length === 1 ? MAKERS[name] : undefined
+  const maker = entries.length === 1 && Object.hasOwn(MAKERS, name) ? MAKERS[name] : undefined
   if (maker !== undefined) return maker(evaluate(argument, scope) as never)
   return Object.fromEntries(entries.map(([key, value]) => [fill(key, scope), evaluate(value, scope)]))
 }
@@ -45,17 +54,18 @@ function fill(text: string, scope: Scope): unknown {
   return text.replaceAll(/\$\{([^}]+)\}/g, (_, path: string) => String(lookUp(path, scope)))
 }
 
-/** @param path `first.body.messages.0.envelope.id`; `-1` is the last of a list. */
+/** @param path `first.body.messages.0.envelope.id`; `-1` is the last of a list, and `*` each element of it. */
 export function lookUp(path: string, scope: Scope): unknown {
-  return path.split('.').reduce((value: unknown, name, at) => {
-    const found = at === 0 ? scope[name] : memberOf(value, name)
-    if (found === undefined) throw new Error(`nothing is known as ${path}`)
-    return found
+  const [own, ...each] = path.split('.*.')
+  const found = (own ?? '').split('.').reduce((value: unknown, name, at) => {
+    const member = at === 0 ? scope[name] : memberOf(value, name)
+    if (member === undefined) throw new Error(`nothing is known as ${path}`)
+    return member
   }, undefined)
+  return each.length === 0 ? found : (found as unknown[]).map((one) => lookUp(`one.${each.join('.*.')}`, { one }))
 }
 
 function memberOf(value: unknown, name: string): unknown {
-  if (value instanceof Headers) return value.get(name) ?? undefined
   if (Array.isArray(value) && /^-?\d+$/.test(name)) return value.at(Number(name))
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
 }

@@ -8,7 +8,7 @@ import { createKeyPair, type KeyPair } from '@svc/svc1/key-pair.ts'
 import { solveWork } from '@svc/svc1/pow.ts'
 import { formatPublicKey } from '@svc/svc1/public-key.ts'
 import { signBytes } from '@svc/svc1/sign.ts'
-import type { Answer, Observe } from './exchange.ts'
+import type { Answer, ExchangeOptions, Observe } from './exchange.ts'
 import type { Server } from './server.ts'
 
 /** Parts of the seven signed lines (spec 3.3) that differ from what is sent. `timestamp` and `nonce` are sent too. */
@@ -21,14 +21,13 @@ export interface Signing {
   readonly nonce?: string
 }
 
-export interface CallOptions {
+export interface CallOptions extends ExchangeOptions {
   /** A string or bytes are sent unchanged, anything else as JSON. */
   readonly body?: unknown
   /** Added to the correct headers, or in their place. `null` removes one; a list is sent as several lines. */
   readonly headers?: Readonly<Record<string, string | readonly string[] | null>> | undefined
   readonly sign?: Signing | undefined
   readonly gateway?: number | undefined
-  readonly observe?: Observe | undefined
 }
 
 export interface Caller {
@@ -37,6 +36,7 @@ export interface Caller {
 
 /** Registrations are refused faster than other requests (spec 3.15), so an agent waits for its turn. */
 const MAX_TRIES = 600
+const TRIES_IF_UNAVAILABLE = 4
 
 /** @returns a caller without a signature. */
 export function anonymous(server: Server): Caller {
@@ -92,15 +92,19 @@ export class Agent implements Caller {
     return { headers, signedString }
   }
 
-  /** A signed call. */
-  call(method: string, target: string, options: CallOptions = {}): Promise<Answer> {
-    const { headers, signedString } = this.sign(method, target, bytesOf(options.body), options.sign)
-    return callWith(
-      this.server,
-      `${method} ${target}`,
-      { observe: this.observe, ...options },
-      { headers, signer: this.name, signedString },
-    )
+  /** A signed call. A server may answer `unavailable` at any point (spec 3.5), so such a call is repeated a few times. */
+  async call(method: string, target: string, options: CallOptions = {}): Promise<Answer> {
+    for (let tries = 1; ; tries += 1) {
+      const { headers, signedString } = this.sign(method, target, bytesOf(options.body), options.sign)
+      const answer = await callWith(
+        this.server,
+        `${method} ${target}`,
+        { observe: this.observe, ...options },
+        { headers, signer: this.name, signedString },
+      )
+      if (answer.body?.error?.code !== 'unavailable' || tries === TRIES_IF_UNAVAILABLE) return answer
+      await sleep(waitMs(answer))
+    }
   }
 
   get(target: string, options?: CallOptions): Promise<Answer> {
@@ -173,7 +177,7 @@ interface Signed {
 function callWith(
   server: Server,
   line: string,
-  { body: given, headers = {}, gateway, observe }: CallOptions,
+  { body: given, headers = {}, gateway, observe, onStream }: CallOptions,
   signed: Signed = { headers: {} },
 ): Promise<Answer> {
   const [method = '', target = ''] = line.split(' ')
@@ -181,7 +185,7 @@ function callWith(
   const correct = { ...signed.headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) }
   const changed = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
   const lines = Object.entries({ ...correct, ...changed }).flatMap(([name, value]) =>
-    value === null ? [] : [[name, value] as const],
+    value === null ? [] : [[name, headerOf(value)] as const],
   )
   const sent = {
     method,
@@ -191,16 +195,36 @@ function callWith(
     signer: signed.signer,
     signedString: signed.signedString,
   }
-  return server.send(sent, { observe, ...(gateway === undefined ? {} : { gateway }) })
+  return server.send(sent, { observe, onStream, ...(gateway === undefined ? {} : { gateway }) })
 }
 
 /** Repeats a call that the rate limits or a lack of room refused, as spec 13.2 says. */
-async function patiently(call: () => Promise<Answer>): Promise<Answer> {
+function patiently(call: () => Promise<Answer>): Promise<Answer> {
+  return repeatWhile(({ status }) => status === 429 || status === 503, call)
+}
+
+/** Repeats a call that the rate limits (spec 3.15) refused. */
+export function untilAdmitted(call: () => Promise<Answer>): Promise<Answer> {
+  return repeatWhile(({ body }) => body?.error?.code === 'rate_limited', call)
+}
+
+async function repeatWhile(isRefused: (answer: Answer) => boolean, call: () => Promise<Answer>): Promise<Answer> {
   for (let tries = 1; ; tries += 1) {
     const answer = await call()
-    if ((answer.status !== 429 && answer.status !== 503) || tries === MAX_TRIES) return answer
-    await sleep(Number(answer.headers.get('retry-after') ?? 1) * 1_000)
+    if (!isRefused(answer) || tries === MAX_TRIES) return answer
+    await sleep(waitMs(answer))
   }
+}
+
+function waitMs({ headers }: Answer): number {
+  return Number(headers.get('retry-after') ?? 1) * 1_000
+}
+
+/** Node sends header values as Latin-1, so other characters are given as the bytes of their UTF-8. */
+function headerOf(value: string | readonly string[]): string | string[] {
+  const bytesOfText = (text: string): string =>
+    /^[\0-\xff]*$/.test(text) ? text : Buffer.from(text).toString('latin1')
+  return typeof value === 'string' ? bytesOfText(value) : value.map(bytesOfText)
 }
 
 function bytesOf(body: unknown): string | Uint8Array | undefined {

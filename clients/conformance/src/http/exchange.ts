@@ -1,5 +1,5 @@
 /** One HTTP request, sent exactly as it is written: no header is added but `Host` and `Content-Length`, and no redirect is followed. */
-import { Agent as HttpConnections, request as httpRequest, type RequestOptions } from 'node:http'
+import { Agent as HttpConnections, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { Agent as HttpsConnections, request as httpsRequest } from 'node:https'
 import type { Exchange } from '../result.ts'
 
@@ -7,7 +7,7 @@ export interface Sent {
   readonly method: string
   /** Path and query of the request line. */
   readonly target: string
-  /** A list is sent as several lines. */
+  /** A list is sent as several lines; an empty one as none, also for `host`. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>
   readonly body?: string | Uint8Array | undefined
   readonly signer?: string | undefined
@@ -18,12 +18,20 @@ export interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
+  /** From the request until the answer began. */
+  readonly seconds?: number
   /** The parsed body, if it is JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: cases say what an answer must be
   readonly body: any
 }
 
 export type Observe = (exchange: Exchange, answer: Answer) => void
+
+export interface ExchangeOptions {
+  readonly observe?: Observe | undefined
+  /** Takes over an event stream. Without it the connection is closed after the head of a stream. */
+  readonly onStream?: ((response: IncomingMessage) => void) | undefined
+}
 
 /** A server that answers nothing for this long has failed, whatever it does later (spec 3.17 allows 5 s). */
 const PATIENCE_MS = 30_000
@@ -33,28 +41,34 @@ const pools = {
 }
 
 /** @param base base URL of the server. @throws Error if the connection fails, or if no answer begins in time. */
-export function exchange(base: string, sent: Sent, observe: Observe = () => {}): Promise<Answer> {
+export function exchange(base: string, sent: Sent, options: ExchangeOptions = {}): Promise<Answer> {
+  const { observe = () => {}, onStream } = options
   const url = new URL(base)
   const isTls = url.protocol === 'https:'
   const { body } = sent
   const framing =
     body === undefined || 'transfer-encoding' in sent.headers ? {} : { 'content-length': `${Buffer.byteLength(body)}` }
-  const options: RequestOptions = {
+  const { host, ...others } = sent.headers
+  const asked: RequestOptions = {
     hostname: url.hostname.replace(/^\[|\]$/g, ''),
     port: url.port || (isTls ? 443 : 80),
     method: sent.method,
     path: url.pathname.replace(/\/$/, '') + sent.target,
-    headers: { ...framing, ...sent.headers } as Record<string, string | string[]>,
+    headers: { ...framing, ...others, ...(host?.length ? { host } : {}) } as Record<string, string | string[]>,
+    setHost: host === undefined,
     agent: pools[isTls ? 'https:' : 'http:'],
     timeout: PATIENCE_MS,
   }
+  const startMs = performance.now()
   return new Promise((resolve, reject) => {
     const fail = (error: Error): void =>
       reject(new Error(`${sent.method} ${sent.target}: ${error.message}`, { cause: error }))
-    const request = (isTls ? httpsRequest : httpRequest)(options, (response) => {
+    const request = (isTls ? httpsRequest : httpRequest)(asked, (response) => {
       const chunks: Buffer[] = []
+      const seconds = (performance.now() - startMs) / 1_000
       const finish = (): void => {
-        const answer = answerOf(response.statusCode ?? 0, response.rawHeaders, Buffer.concat(chunks).toString())
+        const text = Buffer.concat(chunks).toString()
+        const answer = { ...answerOf(response.statusCode ?? 0, response.rawHeaders, text), seconds }
         try {
           observe(exchangeOf(base, sent, answer), answer)
           resolve(answer)
@@ -63,10 +77,12 @@ export function exchange(base: string, sent: Sent, observe: Observe = () => {}):
         }
       }
       response.on('error', fail)
-      // An event stream does not end, so its head is the answer. http/event-stream.ts reads streams.
+      // An event stream does not end, so its head is the answer.
       if (response.headers['content-type']?.startsWith('text/event-stream') === true) {
         finish()
-        request.destroy()
+        request.setTimeout(0)
+        if (onStream === undefined) request.destroy()
+        else onStream(response)
         return
       }
       response.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -75,7 +91,7 @@ export function exchange(base: string, sent: Sent, observe: Observe = () => {}):
     request.on('timeout', () => request.destroy(new Error(`no answer within ${PATIENCE_MS / 1_000} s`)))
     request.on('error', (error: NodeJS.ErrnoException) => {
       // The server closed an idle connection while the request was on its way, and has not read it.
-      if (request.reusedSocket && error.code === 'ECONNRESET') exchange(base, sent, observe).then(resolve, reject)
+      if (request.reusedSocket && error.code === 'ECONNRESET') exchange(base, sent, options).then(resolve, reject)
       else fail(error)
     })
     request.end(body)

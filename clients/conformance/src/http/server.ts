@@ -1,6 +1,6 @@
 /** The server under test: its gateways, its authority, its limits, and the pace at which it is asked. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Answer, exchange, type Observe, type Sent } from './exchange.ts'
+import { type Answer, type ExchangeOptions, exchange, type Observe, type Sent } from './exchange.ts'
 
 export interface Server {
   /** Base URLs of its gateways, at least one. */
@@ -10,7 +10,7 @@ export interface Server {
   readonly limits: Readonly<Record<string, number>>
   readonly difficulty: number
   /** Sends a request when the pace allows it. @param gateway 1 is the first. */
-  send(sent: Sent, options?: { gateway?: number; observe?: Observe | undefined }): Promise<Answer>
+  send(sent: Sent, options?: ExchangeOptions & { gateway?: number }): Promise<Answer>
 }
 
 export interface Pace {
@@ -33,12 +33,13 @@ export async function findServer(urls: readonly string[], { perSecond }: Pace, o
     authority,
     limits: limits ?? {},
     difficulty: registration?.difficulty ?? 18,
-    async send(sent, { gateway = 1, observe: own } = {}) {
+    async send(sent, { gateway = 1, observe: own, onStream } = {}) {
       await wait()
-      return exchange(urls[(gateway - 1) % urls.length] ?? first, sent, (one, answer) => {
+      const both: Observe = (one, answer) => {
         own?.(one, answer)
         observe?.(one, answer)
-      })
+      }
+      return exchange(urls[(gateway - 1) % urls.length] ?? first, sent, { observe: both, onStream })
     },
   }
 }

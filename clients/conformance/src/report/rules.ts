@@ -13,7 +13,7 @@ export interface Section {
  * A folder of data. In the package it stands beside `dist`, in a clone beside `src` or under docs.
  * @returns its path with a slash at the end.
  */
-export function findFolder(name: 'cases' | 'specification' | 'vectors'): string {
+export function findFolder(name: 'cases' | 'client-cases' | 'specification' | 'vectors'): string {
   const paths = [`../../../${name}/`, `../../${name}/`, `../../../../docs/${name}/`]
   const found = paths.map((path) => fileURLToPath(new URL(path, import.meta.url))).find((path) => existsSync(path))
   if (found === undefined) throw new Error(`the folder ${name} is missing from the package`)

@@ -13,17 +13,23 @@ export interface Delivery {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: Buffer
   readonly atMs: number
+  /** The sender closed the connection before the whole answer was written. */
+  isGivenUp: boolean
 }
 
-/** The answer to a delivery: a status, or a function that writes it. */
-export type Respond = number | ((delivery: Delivery, response: ServerResponse) => unknown)
+/** The answer to a delivery: a status, with headers or without; none until the next call of `answer`; or a function that writes it. */
+export type Respond =
+  | number
+  | { readonly status: number; readonly headers: Readonly<Record<string, string>> }
+  | 'hold'
+  | ((delivery: Delivery, response: ServerResponse) => unknown)
 
 export interface Receiver extends AsyncDisposable {
   /** What the server is told, without a slash at the end. */
   readonly url: string
   at(path: string): readonly Delivery[]
-  /** Default: 204. */
-  answer(path: string, respond: Respond): void
+  /** Answers held deliveries too. Default: 204. @param responds one after the other; the last is for all that follow. */
+  answer(path: string, ...responds: readonly Respond[]): void
 }
 
 export interface ReceiverOptions {
@@ -36,7 +42,8 @@ export interface ReceiverOptions {
 
 export async function startReceiver({ url, port, tls }: ReceiverOptions): Promise<Receiver> {
   const deliveries = new Map<string, Delivery[]>()
-  const answers = new Map<string, Respond>()
+  const answers = new Map<string, Respond[]>()
+  const held: { path: string; delivery: Delivery; response: ServerResponse }[] = []
   const { pathname } = new URL(url)
   const prefix = pathname.replace(/\/$/, '')
   const take: RequestListener = (request, response) => {
@@ -48,7 +55,10 @@ export async function startReceiver({ url, port, tls }: ReceiverOptions): Promis
   return {
     url: url.replace(/\/$/, ''),
     at: (path) => deliveries.get(prefix + path) ?? [],
-    answer: (path, respond) => void answers.set(prefix + path, respond),
+    answer(path, ...responds) {
+      answers.set(prefix + path, [...responds])
+      for (const { path: at, delivery, response } of held.splice(0)) respond(at, delivery, response)
+    },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
@@ -57,11 +67,21 @@ export async function startReceiver({ url, port, tls }: ReceiverOptions): Promis
 
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = Buffer.concat(await request.toArray())
-    const delivery = { method: request.method ?? '', headers: request.headers, body, atMs: Date.now() }
-    const path = request.url ?? ''
+    const { method = '', headers, url: path = '' } = request
+    const delivery: Delivery = { method, headers, body, atMs: Date.now(), isGivenUp: false }
+    response.on('close', () => {
+      delivery.isGivenUp = !response.writableFinished
+    })
     deliveries.set(path, [...(deliveries.get(path) ?? []), delivery])
-    const respond = answers.get(path) ?? 204
-    if (typeof respond === 'number') response.writeHead(respond).end()
-    else await respond(delivery, response)
+    respond(path, delivery, response)
+  }
+
+  function respond(path: string, delivery: Delivery, response: ServerResponse): void {
+    const [first = 204, ...others] = answers.get(path) ?? []
+    if (others.length > 0) answers.set(path, others)
+    if (first === 'hold') held.push({ path, delivery, response })
+    else if (typeof first === 'number') response.writeHead(first).end()
+    else if (typeof first === 'object') response.writeHead(first.status, first.headers).end()
+    else first(delivery, response)
   }
 }

@@ -17,6 +17,8 @@ export interface Setting {
   readonly operator?: Operator | undefined
   readonly receiver?: Receiver | undefined
   readonly retentionSeconds?: number | undefined
+  /** Whether the attempts of a webhook delivery follow each other within a second. */
+  readonly shortBackoff?: boolean
   /** Whether the runner may exhaust the request rates. */
   readonly rates?: boolean
 }
@@ -35,7 +37,10 @@ export function whyNot({ needs }: Case, setting: Setting): string | undefined {
   return missing.length === 0 ? undefined : `needs ${missing.map((need) => NEEDS[need]).join('; and ')}`
 }
 
-function has(need: Need, { server, operator, receiver, retentionSeconds, rates = false }: Setting): boolean {
+function has(
+  need: Need,
+  { server, operator, receiver, retentionSeconds, shortBackoff = false, rates = false }: Setting,
+): boolean {
   const { daily_free_units = 0, daily_hard_limit = 0, daily_introductions = 0, stream_seconds = 0 } = server.limits
   switch (need) {
     case 'gateways':
@@ -45,13 +50,15 @@ function has(need: Need, { server, operator, receiver, retentionSeconds, rates =
     case 'receiver':
       return receiver !== undefined
     case 'small budget':
-      return daily_free_units <= 10 && daily_hard_limit <= 20 && daily_introductions <= 5
+      return daily_free_units === 10 && daily_hard_limit === 20 && daily_introductions === 5
     case 'large budget':
       return daily_free_units >= 10_000 && daily_introductions >= 500
     case 'short retention':
       return retentionSeconds !== undefined && retentionSeconds <= 30
     case 'short streams':
       return stream_seconds <= 15
+    case 'short backoff':
+      return shortBackoff
     case 'default rates':
       return rates
   }
@@ -64,25 +71,29 @@ export async function runCase(one: Case, setting: Setting): Promise<CaseResult> 
   if (reason !== undefined) return { id, title, spec, status: 'skipped', reason, exchanges: [], milliseconds: 0 }
   const exchanges: Exchange[] = []
   const startMs = performance.now()
+  using stack = new DisposableStack()
   const end = (status: 'passed' | 'failed', why?: string): CaseResult => ({
     ...{ id, title, spec, status, exchanges },
     reason: why,
     milliseconds: Math.round(performance.now() - startMs),
   })
   try {
-    await one.run(
-      worldOf(setting, (exchange) => {
-        exchanges.push(exchange)
-        if (exchanges.length > MAX_EXCHANGES) exchanges.shift()
-      }),
-    )
+    const observe: Observe = (exchange) => {
+      exchanges.push(exchange)
+      if (exchanges.length > MAX_EXCHANGES) exchanges.shift()
+    }
+    await one.run(worldOf(setting, observe, stack))
     return end('passed')
   } catch (error) {
     return end('failed', error instanceof Error ? error.message : String(error))
   }
 }
 
-function worldOf({ server, operator, receiver, retentionSeconds }: Setting, observe: Observe): World {
+function worldOf(
+  { server, operator, receiver, retentionSeconds }: Setting,
+  observe: Observe,
+  stack: DisposableStack,
+): World {
   const missing = (what: string) =>
     new Proxy(
       {},
@@ -100,6 +111,7 @@ function worldOf({ server, operator, receiver, retentionSeconds }: Setting, obse
   return {
     server,
     observe,
+    stack,
     agent: () => newAgent().register(),
     stranger: newAgent,
     anonymous: anonymous(server),

@@ -5,7 +5,14 @@ import { AnswerError, ApiError, NetworkError } from '../errors.ts'
 import { DEFAULT_RETRY, delayBeforeRetry } from './retry.ts'
 
 const codes = Object.keys(ERRORS) as ErrorCode[]
-const REPEATED: ErrorCode[] = ['unavailable', 'rate_limited', 'nonce_replayed', 'stream_limit', 'stream_capacity']
+const REPEATED: ErrorCode[] = [
+  'unavailable',
+  'internal',
+  'rate_limited',
+  'nonce_replayed',
+  'stream_limit',
+  'stream_capacity',
+]
 
 function refusal(code: ErrorCode, retryAfterSeconds?: number): ApiError {
   return new ApiError({ status: ERRORS[code].status, code, message: '', retryAfterSeconds })

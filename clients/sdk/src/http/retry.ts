@@ -35,7 +35,7 @@ export const BUDGET_CODES: readonly string[] = [
 ] satisfies ErrorCode[]
 
 /**
- * How long to wait before the next request of a call, or undefined if a retry does not help. Network faults and
+ * How long to wait before the next request of a call, or undefined if a retry does not help. Network faults, `internal` and
  * `TRANSIENT_STATUSES` are retried, whoever answers, except for `BUDGET_CODES`. So is `nonce_replayed`: every nonce is fresh,
  * so something on the way sent the request twice. A retry then shows the outcome of the first request, because every call
  * may be repeated.
@@ -67,5 +67,5 @@ function isTransient(failure: unknown): boolean {
   if (failure instanceof NetworkError) return true
   if (failure instanceof AnswerError) return isTransientStatus(failure.status)
   if (!(failure instanceof ApiError) || BUDGET_CODES.includes(failure.code)) return false
-  return isTransientStatus(failure.status) || failure.code === 'nonce_replayed'
+  return isTransientStatus(failure.status) || failure.code === 'internal' || failure.code === 'nonce_replayed'
 }

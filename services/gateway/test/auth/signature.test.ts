@@ -1,6 +1,5 @@
 import { admitRequest } from '@svc/contracts/identity.ts'
 import { createKeyPair } from '@svc/svc1/key-pair.ts'
-import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   AUTHORITY,
@@ -79,17 +78,6 @@ describe('spec 3.5: the order of the checks', () => {
   test('with all faults at once, the first is answered', async () => {
     const answer = await sendWith(FAULTS.map(([fault]) => fault))
     expect(answer).toMatchObject({ status: 401, body: { error: { code: 'unauthenticated' } } })
-  })
-})
-
-// The forms of each header are a table in libs/svc1/src/headers.test.ts.
-describe('spec 3.2: header syntax', () => {
-  const good = () => signatureOf(h.register('alice'), { target: '/v2/me' })
-  test('X-SVC headers without Authorization are ignored: the caller is anonymous', async () => {
-    const { authorization: _, ...rest } = good()
-    expect(await h.send({ target: '/v2/health', headers: { ...rest, 'x-svc-nonce': 'junk' } })).toMatchObject({
-      status: 200,
-    })
   })
 })
 
@@ -199,93 +187,17 @@ describe('spec 4.1: signature_invalid says what the server signed over', () => {
   })
 })
 
-describe('spec 3.6: the timestamp is within 60 seconds', () => {
-  test.each([
-    [-58, 200],
-    [58, 200],
-    [-63, 401],
-    [63, 401],
-    [-1_000_000, 401],
-  ])('%i seconds off: %i', async (offset, status) => {
-    // Repeat if seconds passed before the request was checked.
-    await eventually(async () => {
-      const answer = await h.sendSigned(h.register('alice'), { target: '/v2/me' }, { timestamp: now() + offset })
-      expect(answer.status).toBe(status)
-      if (status === 401) expect(answer.body).toMatchObject({ error: { code: 'timestamp_out_of_range' } })
-    })
-  })
-})
-
-describe('spec 3.3: the signature covers every line of the signed text', () => {
-  const request = { method: 'PATCH', target: '/v2/me?', headers: JSON_BODY, body: '{"discoverable":true}' }
-
-  test.each<[string, Signing]>([
-    ['another authority', { authority: 'agents.test' }],
-    ['the authority in another case', { authority: AUTHORITY.toUpperCase() }],
-    ['another method', { method: 'POST' }],
-    ['the method in lower case', { method: 'patch' }],
-    ['the path without its query', { target: '/v2/me' }],
-    ['the path in another spelling', { target: '/v2/%6De?' }],
-    ['another body', { body: '{"discoverable":false}' }],
-    ['the body spelled otherwise', { body: '{"discoverable": true}' }],
-    ['no body', { body: '' }],
-  ])('%s is signature_invalid', async (_, signing) => {
-    const answer = await h.sendSigned(h.register('alice'), request, signing)
-    expect(answer).toMatchObject({ status: 401, body: { error: { code: 'signature_invalid' } } })
-  })
-
-  test.each<[string, (headers: Record<string, string>) => Record<string, string>]>([
-    ['another timestamp', (headers) => ({ ...headers, 'x-svc-timestamp': String(now() - 1) })],
-    ['another nonce', (headers) => ({ ...headers, 'x-svc-nonce': freshNonce() })],
-    [
-      'the nonce in another case',
-      (headers) => ({ ...headers, 'x-svc-nonce': headers['x-svc-nonce']?.toUpperCase() ?? '' }),
-    ],
-    [
-      'another signer',
-      (headers) => ({
-        ...headers,
-        authorization: headers.authorization?.replace(/ \w+:/, ` ${h.register('bob').agentId}:`) ?? '',
-      }),
-    ],
-  ])('%s than signed is signature_invalid', async (_, change) => {
-    const signed = signatureOf(h.register('alice'), request, { timestamp: now() - 5, nonce: freshNonce() })
-    const answer = await h.send({ ...request, headers: { ...JSON_BODY, ...change(signed) } })
-    expect(answer).toMatchObject({ status: 401, body: { error: { code: 'signature_invalid' } } })
-  })
-
-  test.each(['/v2/%6d%65', '/v2/inbox?limit=1&lane=inbox', '/v2/inbox?lane=inbox&limit=1', '/v2/inbox?lane=%69nbox'])(
-    'spec 3.3, 3.11: %s is routed decoded and signed as sent',
-    async (target) => {
-      expect(await h.sendSigned(h.register('alice'), { target })).toMatchObject({ status: 200 })
-    },
-  )
-
-  test('the target of absolute-form is its path and query', async () => {
-    const alice = h.register('alice')
-    const headers = Object.entries(signatureOf(alice, { target: '/v2/me' }))
-    const lines = [
-      `GET http://${AUTHORITY}/v2/me HTTP/1.1`,
-      'Host: x',
-      'Connection: close',
-      ...headers.map((h) => h.join(': ')),
-    ]
-    expect(await h.sendRaw(`${lines.join('\r\n')}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 200 /)
-  })
-
-  test('a target that is not ASCII is signed as it was sent', async () => {
-    const alice = h.register('alice')
-    const target = Buffer.from('/v2/me?é')
-    const { signRequest } = await import('@svc/svc1/sign.ts')
-    // signRequest encodes its lines as UTF-8, so the target is given as text here and sent as those bytes below
-    const headers = Object.entries(
-      signRequest(alice, { authority: AUTHORITY, method: 'GET', target: target.toString() }),
-    )
-    const rest = ['Host: x', 'Connection: close', ...headers.map((h) => h.join(': '))].join('\r\n')
-    const bytes = Buffer.concat([Buffer.from('GET '), target, Buffer.from(` HTTP/1.1\r\n${rest}\r\n\r\n`)])
-    const answer = await h.sendRaw(bytes)
-    expect(answer).toContain('invalid_request') // the signature was right: this is about the query
-  })
+// docs/vectors/refused-requests.json has the bounds of the timestamp, and a wrong signature for each line.
+test('spec 3.3: a target that is not ASCII is signed as it was sent', async () => {
+  const alice = h.register('alice')
+  const target = Buffer.from('/v2/me?é')
+  const { signRequest } = await import('@svc/svc1/sign.ts')
+  // signRequest encodes its lines as UTF-8, so the target is given as text here and sent as those bytes below
+  const headers = Object.entries(signRequest(alice, { authority: AUTHORITY, method: 'GET', target: target.toString() }))
+  const rest = ['Host: x', 'Connection: close', ...headers.map((h) => h.join(': '))].join('\r\n')
+  const bytes = Buffer.concat([Buffer.from('GET '), target, Buffer.from(` HTTP/1.1\r\n${rest}\r\n\r\n`)])
+  const answer = await h.sendRaw(bytes)
+  expect(answer).toContain('invalid_request') // the signature was right: this is about the query
 })
 
 describe('spec 3.7: nonces', () => {

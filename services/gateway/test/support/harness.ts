@@ -86,6 +86,7 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}, other: Partial<G
   const ready = { identity: true, messaging: true, boards: true, budget: true, stream: true, webhook: true }
   const agents = new Map<string, Agent>()
   const revoked = new Set<string>()
+  const suspended = new Set<string>()
   const nonces = new Set<string>()
   const log: Record<string, unknown>[] = []
 
@@ -123,6 +124,7 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}, other: Partial<G
       void overrides.set(call.subject, override as Override),
     ready,
     revoked,
+    suspended,
     /** Lines that the gateway logged. */
     log,
     register,
@@ -144,8 +146,7 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}, other: Partial<G
   }
 
   /** A new identity that is in the directory. */
-  function register(name: string): KeyPair & { name: string } {
-    const key = createKeyPair()
+  function register(name: string, key = createKeyPair()): KeyPair & { name: string } {
     agents.set(key.agentId, {
       agent_id: key.agentId,
       name,
@@ -200,7 +201,8 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}, other: Partial<G
       json(admitRequest, ({ agent_id, nonce }) => {
         const replayed = nonces.has(`${agent_id} ${nonce}`)
         nonces.add(`${agent_id} ${nonce}`)
-        return { replayed, revoked: revoked.has(agent_id) }
+        const suspension = suspended.has(agent_id) ? { suspended: { until: null } } : {}
+        return { replayed, revoked: revoked.has(agent_id), ...suspension }
       }),
       json(issueChallenge, () => ({ challenge: 'token', difficulty: 18, expires_at: 1, algorithm: 'sha256' as const })),
       json(registerAgent, ({ name, pubkey }) => ({
