@@ -38,7 +38,7 @@ const DEFAULTS = {
   webhookRetrySeconds: [30, 120, 600, 3600],
   clock: () => Date.now(), // Milliseconds since the Unix epoch.
 }
-export type ReferenceOptions = typeof DEFAULTS
+type ReferenceOptions = typeof DEFAULTS
 
 // Limits that nobody configures, under their names in the manifest (spec 11.7).
 const LIMITS = {
@@ -1946,7 +1946,7 @@ function grantCredits(service: Service, agentId: string, units: number, referenc
 }
 
 // ======== The server =================================================================================================
-export interface Reference {
+interface Reference {
   url: string
   authority: string
   urls: string[]

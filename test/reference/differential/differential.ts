@@ -7,6 +7,7 @@ import { compare } from './run.ts'
 import { SWEEP } from './sweep.ts'
 
 export interface DifferentialOptions {
+  /** In all, at least one of each entry of the tables. */
   readonly operations: number
   readonly seed: number
   /** Runs that go on side by side. Each has its own agents. */
@@ -38,7 +39,7 @@ export async function runDifferential(
     })
     onRun(list.length)
   })
-  const numRuns = Math.ceil(operations / PER_RUN / atOnce)
+  const numRuns = Math.ceil(Math.max(operations - SWEEP.length, 0) / PER_RUN / atOnce)
   await Promise.all(
     Array.from({ length: atOnce }, (_, at) => fc.assert(property, { seed: seed + at, numRuns, endOnFailure: !shrink })),
   )
@@ -51,5 +52,6 @@ async function sweep(servers: [Server, Server], onDifference: (text: string) => 
     differences += 1
     onDifference(message)
   })
-  if (differences > 0) throw new Error(`the servers differ on ${differences} of ${SWEEP.length} operations of the tables`)
+  if (differences > 0)
+    throw new Error(`the servers differ on ${differences} of ${SWEEP.length} operations of the tables`)
 }

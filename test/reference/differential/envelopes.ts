@@ -1,43 +1,12 @@
-/** The envelopes that agents of a differential run send, right and wrong. */
-import type { OperationOf } from './operation.ts'
+/** Parts of the envelopes that agents of a differential run send, and what can be wrong with them. */
 import { ABSENT, ABSENT_AGENT, ABSENT_BOARD } from './request.ts'
 import { type Plan, pick, type World } from './world.ts'
 
 /** Nobody verifies `sig` but the recipient (spec 6.3), so any 64 bytes do. */
-const SIG = base64(64)
-const KEY = base64(32)
+export const SIG = base64(64)
+export const KEY = base64(32)
 
-type Members = Readonly<Record<string, unknown>>
-
-export function directMessage(operation: OperationOf<'send'>, { agents }: World, plan: Plan, id: string): Members {
-  const { to, size, sealed, type, ttl, reply, thread, byAddress, by = 0 } = operation
-  const sender = agents[by]
-  return {
-    ...{ id, from: byAddress ? sender?.address : sender?.id, to: agents[to]?.address, type, ts: tsOf(plan) },
-    ...(sealed ? { body_enc: base64(Math.max(size, 1)), ephemeral_pub: KEY } : { body: 'x'.repeat(size - 2), sig: SIG }),
-    ...(ttl === undefined ? {} : { ttl }),
-    ...references({ reply_to: reply, thread_id: thread }, plan),
-  }
-}
-
-export function boardPost(operation: OperationOf<'post'>, world: World, plan: Plan, id: string): Members {
-  const { board, size, reply, thread, by = 0 } = operation
-  const to = `board:${pick(world.boards, board) ?? ABSENT_BOARD}`
-  return {
-    ...{ id, from: world.agents[by]?.id, to, type: 'event', ts: tsOf(plan), body: 'y'.repeat(size - 2), sig: SIG },
-    ...references({ reply_to: reply, thread_id: thread }, plan),
-  }
-}
-
-/** An envelope with at most one fault in `from`, one in `to` and one elsewhere. */
-export function faultyEnvelope(operation: OperationOf<'faultyEnvelope'>, world: World, plan: Plan, id: string): unknown {
-  const { from, to, fault, by = 0 } = operation
-  const envelope = {
-    ...{ id, from: SENDERS[from](world, by), to: RECIPIENTS[to](world, by), type: 'request', ts: tsOf(plan) },
-    ...{ body: 1, sig: SIG },
-  }
-  return ENVELOPE_FAULTS[fault](envelope, plan)
-}
+export type Members = Readonly<Record<string, unknown>>
 
 const nobodyAt = ({ agents }: World): string => `nobody-${agents[0]?.name.slice(0, 8)}@${agents[0]?.server.authority}`
 
@@ -147,15 +116,15 @@ export const ENVELOPE_FAULTS = {
   'short ephemeral_pub': set({ ...SEALED, ephemeral_pub: base64(31) }),
 } as const satisfies Record<string, Fault>
 
-function base64(bytes: number): string {
+export function base64(bytes: number): string {
   return Buffer.alloc(bytes, 7).toString('base64')
 }
 
-function tsOf(plan: Plan, seconds = 0): string {
+export function tsOf(plan: Plan, seconds = 0): string {
   return new Date(plan.nowMs() + seconds * 1_000).toISOString()
 }
 
-function references(numbers: Readonly<Record<string, number | undefined>>, { messages }: Plan): Members {
+export function references(numbers: Readonly<Record<string, number | undefined>>, { messages }: Plan): Members {
   const given = Object.entries(numbers).filter((entry): entry is [string, number] => entry[1] !== undefined)
   return Object.fromEntries(given.map(([name, number]) => [name, pick(messages, number)?.id ?? ABSENT]))
 }

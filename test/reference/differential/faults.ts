@@ -9,7 +9,8 @@ const me = (options: CallOptions): Request => ({ ...get('/v2/me'), options })
 const patch = (options: CallOptions): Request => ({ method: 'PATCH', target: '/v2/me', options })
 const typed = (type: string | readonly string[], body: unknown = {}): Request =>
   patch({ body, headers: { 'content-type': type } })
-const coded = (coding: string | readonly string[]): Request => patch({ body: {}, headers: { 'content-encoding': coding } })
+const coded = (coding: string | readonly string[]): Request =>
+  patch({ body: {}, headers: { 'content-encoding': coding } })
 const seconds = (plan: Plan): number => Math.floor(plan.nowMs() / 1_000)
 
 /** `Authorization` with a part of the right value changed. */
@@ -42,7 +43,8 @@ const SIGNATURES = {
   'lower svc': (world, by) => authorized(world, by, (id, signature) => `svc ${id}:${signature}`),
   'two spaces': (world, by) => authorized(world, by, (id, signature) => `SVC  ${id}:${signature}`),
   'no padding': (world, by) => authorized(world, by, (id, signature) => `SVC ${id}:${signature.replace('==', '')}`),
-  'zeros as signature': (world, by) => authorized(world, by, (id) => `SVC ${id}:${Buffer.alloc(64).toString('base64')}`),
+  'zeros as signature': (world, by) =>
+    authorized(world, by, (id) => `SVC ${id}:${Buffer.alloc(64).toString('base64')}`),
   'no credentials': () => me({ headers: { authorization: 'SVC' } }),
   'empty authorization': () => me({ headers: { authorization: '' } }),
   'other path': () => me({ sign: { target: '/v2/budget' } }),
@@ -144,20 +146,62 @@ const IDENTITIES = {
 
 const SECRET = 'x'.repeat(32)
 const URLS = [
-  ...['http://messages.example/', 'wss://messages.example/', '', 'messages.example', 'https:messages.example', 'https:///x'],
-  ...['https://messages.example:8443/', 'https://messages.example:0/', 'https://user@messages.example/', 'https://@messages.example/'],
-  ...['https://messages.example/#x', 'https://messages.example/#', 'https://messages.example/a b', 'https://messages.example/{a}'],
-  ...['https://messages.example\\@10.0.0.1/', 'https://b\u00fccher.example/', 'https://ex%61mple.com/', 'https://example..com/'],
-  ...['https://127.0.0.1/', 'https://2130706433/', 'https://0x7f.1/', 'https://10.0.0.1./', 'https://[::1]/', 'https://[fe80::1]/'],
-  ...['https://[::ffff:8.8.8.8]/', 'https://[64:ff9b::10.0.0.1]/', 'https://[2002:808:808::1]/', 'https://[2001:0:808:808::1]/'],
-  ...['https://[2606:4700:1:1:0:5efe:a00:1]/', 'https://[4000::1]/', 'https://192.88.99.1/', `https://a.example/${'x'.repeat(2_048)}`],
+  ...[
+    'http://messages.example/',
+    'wss://messages.example/',
+    '',
+    'messages.example',
+    'https:messages.example',
+    'https:///x',
+  ],
+  ...[
+    'https://messages.example:8443/',
+    'https://messages.example:0/',
+    'https://user@messages.example/',
+    'https://@messages.example/',
+  ],
+  ...[
+    'https://messages.example/#x',
+    'https://messages.example/#',
+    'https://messages.example/a b',
+    'https://messages.example/{a}',
+  ],
+  ...[
+    'https://messages.example\\@10.0.0.1/',
+    'https://b\u00fccher.example/',
+    'https://ex%61mple.com/',
+    'https://example..com/',
+  ],
+  ...[
+    'https://127.0.0.1/',
+    'https://2130706433/',
+    'https://0x7f.1/',
+    'https://10.0.0.1./',
+    'https://[::1]/',
+    'https://[fe80::1]/',
+  ],
+  ...[
+    'https://[::ffff:8.8.8.8]/',
+    'https://[64:ff9b::10.0.0.1]/',
+    'https://[2002:808:808::1]/',
+    'https://[2001:0:808:808::1]/',
+  ],
+  ...[
+    'https://[2606:4700:1:1:0:5efe:a00:1]/',
+    'https://[4000::1]/',
+    'https://192.88.99.1/',
+    `https://a.example/${'x'.repeat(2_048)}`,
+  ],
 ] as const
 
 const WEBHOOKS: Readonly<Record<string, Fault>> = {
   'short secret': () => put('/v2/webhook', { url: 'http://messages.example/', secret: SECRET.slice(1) }),
-  'secret of 32 characters': () => put('/v2/webhook', { url: 'http://messages.example/', secret: '\u{1f600}'.repeat(32) }),
+  'secret of 32 characters': () =>
+    put('/v2/webhook', { url: 'http://messages.example/', secret: '\u{1f600}'.repeat(32) }),
   'long secret': () => put('/v2/webhook', { url: 'http://messages.example/', secret: 'x'.repeat(257) }),
-  ...Object.fromEntries(URLS.map((url) => [`webhook ${url.slice(0, 60)}`, () => put('/v2/webhook', { url, secret: SECRET })])),
+  ...Object.fromEntries(
+    URLS.map((url) => [`webhook ${url.slice(0, 60)}`, () => put('/v2/webhook', { url, secret: SECRET })]),
+  ),
 }
 
 /** Only streams that are refused: a stream that opens counts until the server has noticed its end. */

@@ -45,7 +45,10 @@ const arbitraries = {
     reply: fc.option(earlier, { nil: undefined, freq: 3 }),
     thread: fc.option(earlier, { nil: undefined }),
   }),
-  repeat: fc.record({ message: earlier, change: fc.constantFrom('none', 'none', 'order of members', 'body', 'id of another', 'sender') }),
+  repeat: fc.record({
+    message: earlier,
+    change: fc.constantFrom('none', 'none', 'order of members', 'body', 'id of another', 'sender'),
+  }),
   faultyEnvelope: fc.record({
     from: nearly('own id', nameIn(SENDERS)),
     to: nearly('agent', nameIn(RECIPIENTS)),

@@ -1,5 +1,5 @@
 /** The request that an operation means in a world. */
-import { boardPost, directMessage, faultyEnvelope } from './envelopes.ts'
+import { base64, ENVELOPE_FAULTS, KEY, type Members, RECIPIENTS, references, SENDERS, SIG, tsOf } from './envelopes.ts'
 import { FAULTS } from './faults.ts'
 import type { Operation, OperationOf } from './operation.ts'
 import { ABSENT, ABSENT_AGENT, ABSENT_BOARD, get, post, put, type Request } from './request.ts'
@@ -110,6 +110,38 @@ const MAKE: { readonly [Kind in Operation['kind']]: Make<Kind> } = {
   },
   fault: ({ fault, by = 0 }, world, plan) => (FAULTS[fault] ?? (() => get('/v2/me')))(world, by, plan),
   revoke: ({ by = 0 }, { agents }) => post('/v2/me/revoke', { confirm_agent_id: agents[by]?.id }),
+}
+
+function directMessage(operation: OperationOf<'send'>, { agents }: World, plan: Plan, id: string): Members {
+  const { to, size, sealed, type, ttl, reply, thread, byAddress, by = 0 } = operation
+  const sender = agents[by]
+  return {
+    ...{ id, from: byAddress ? sender?.address : sender?.id, to: agents[to]?.address, type, ts: tsOf(plan) },
+    ...(sealed
+      ? { body_enc: base64(Math.max(size, 1)), ephemeral_pub: KEY }
+      : { body: 'x'.repeat(size - 2), sig: SIG }),
+    ...(ttl === undefined ? {} : { ttl }),
+    ...references({ reply_to: reply, thread_id: thread }, plan),
+  }
+}
+
+function boardPost(operation: OperationOf<'post'>, world: World, plan: Plan, id: string): Members {
+  const { board, size, reply, thread, by = 0 } = operation
+  const to = `board:${pick(world.boards, board) ?? ABSENT_BOARD}`
+  return {
+    ...{ id, from: world.agents[by]?.id, to, type: 'event', ts: tsOf(plan), body: 'y'.repeat(size - 2), sig: SIG },
+    ...references({ reply_to: reply, thread_id: thread }, plan),
+  }
+}
+
+/** An envelope with at most one fault in `from`, one in `to` and one elsewhere. */
+function faultyEnvelope(operation: OperationOf<'faultyEnvelope'>, world: World, plan: Plan, id: string): unknown {
+  const { from, to, fault, by = 0 } = operation
+  const envelope = {
+    ...{ id, from: SENDERS[from](world, by), to: RECIPIENTS[to](world, by), type: 'request', ts: tsOf(plan) },
+    ...{ body: 1, sig: SIG },
+  }
+  return ENVELOPE_FAULTS[fault](envelope, plan)
 }
 
 function sending(id: string, board: number | undefined, envelope: object): Request {

@@ -17,7 +17,7 @@ const EXPIRY_MARGIN_MS = 1_500
 /** Every agent has used it. */
 const NONCE = 'ab'.repeat(16)
 
-export class Difference extends Error {}
+class Difference extends Error {}
 
 /**
  * @param servers ours and the model, with the same authority.
@@ -62,7 +62,9 @@ function fail(difference: Difference): never {
 /** Waits until the messages that expire about now have expired. */
 async function passExpiry({ messages }: Plan): Promise<void> {
   const nowMs = Date.now()
-  const ends = messages.map(({ expiresMs }) => expiresMs).filter((endMs) => endMs > nowMs && endMs < nowMs + EXPIRY_MARGIN_MS)
+  const ends = messages
+    .map(({ expiresMs }) => expiresMs)
+    .filter((endMs) => endMs > nowMs && endMs < nowMs + EXPIRY_MARGIN_MS)
   if (ends.length > 0) await sleep(Math.max(...ends) - nowMs + PAUSE_MS)
 }
 
@@ -120,7 +122,8 @@ function keep({ operation, requests, answers }: Done, [ours, model]: readonly [W
       [model, requests[1].sends?.envelope ?? {}],
     ])
     const { ttl, ts } = sends.envelope as { ttl?: number; ts: string }
-    const expiresMs = ttl === SHORT_TTL_SECONDS ? (Math.floor(Date.parse(ts) / 1_000) + ttl) * 1_000 : Number.POSITIVE_INFINITY
+    const expiresMs =
+      ttl === SHORT_TTL_SECONDS ? (Math.floor(Date.parse(ts) / 1_000) + ttl) * 1_000 : Number.POSITIVE_INFINITY
     plan.messages.push({ id: sends.id, sender: operation.by ?? 0, board: sends.board, envelopes, expiresMs })
   }
   for (const [world, answer, request] of [

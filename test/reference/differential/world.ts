@@ -23,7 +23,7 @@ export interface Plan {
   readonly nowMs: () => number
 }
 
-export interface Sent {
+interface Sent {
   readonly id: string
   readonly sender: number
   /** The envelope, as each world got it. */
