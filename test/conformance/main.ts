@@ -1,6 +1,6 @@
 /**
  * `npx pnpm conformance`: writes docs/conformance.md from the names of the tests, and reports rows without tests. Runs no
- * test. `npx pnpm conformance run` is the public runner (clients/conformance), with its options.
+ * test. `run` and `client` after it are the public runner (clients/conformance), and `differential` compares two servers.
  */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -18,13 +18,14 @@ const MAX_OUTPUT_BYTES = 16 * 1024 * 1024
 
 const COMMANDS: Readonly<Record<string, string>> = {
   run: '@svc/conformance/main.ts',
+  client: '@svc/conformance/main.ts',
   differential: '../reference/differential/main.ts',
 }
 
 const command = COMMANDS[process.argv[2] ?? '']
 if (command === undefined) await writePage()
 else {
-  process.argv.splice(2, 1)
+  if (process.argv[2] === 'run' || process.argv[2] === 'differential') process.argv.splice(2, 1)
   await import(command)
 }
 

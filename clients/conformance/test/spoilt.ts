@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import type { startReference } from '@svc/test/reference/server.ts'
 import { parse } from 'yaml'
 
-export interface Mutant {
+interface Mutant {
   /** The section of the specification that the fault breaks. */
   readonly spec: string
   /** What the spoilt server does. */
@@ -23,7 +23,7 @@ const REFERENCE = readFileSync(new URL('../../../test/reference/server.ts', impo
 // Below node_modules of the reference server, so that its packages resolve. Node strips no types there.
 const CACHE = new URL('../../../test/node_modules/.cache/', import.meta.url)
 
-export interface Spoilt extends Disposable {
+interface Spoilt extends Disposable {
   start: typeof startReference
 }
 

@@ -3,7 +3,7 @@
 import type { Agent, HttpAnswer } from './agent.ts'
 import { got } from './answers.ts'
 
-export type Role = 'reader' | 'writer' | 'banned' | 'none'
+type Role = 'reader' | 'writer' | 'banned' | 'none'
 
 interface BoardAsked {
   title?: string

@@ -3,7 +3,7 @@ import { got } from './answers.ts'
 import { untilAnswered } from './retrying.ts'
 
 /** The fields of a Message that tests use. */
-export interface ListedMessage {
+interface ListedMessage {
   envelope: { id: string; from: string; to: string; body?: unknown; thread_id?: string }
   lane: string
   created_at: number
@@ -16,7 +16,7 @@ export interface ListedMessage {
  * Reads all pages of a message list, up to the one with an empty `next_cursor`.
  * @param path with or without a query.
  */
-export async function readPages(agent: Agent, path: string): Promise<HttpAnswer[]> {
+async function readPages(agent: Agent, path: string): Promise<HttpAnswer[]> {
   const pages: HttpAnswer[] = []
   for (let after = ''; ; ) {
     const page = await got(agent.get(withQuery(path, after)))

@@ -7,7 +7,7 @@ import type { HttpAnswer } from './agent.ts'
 
 export { parseAnswers }
 
-export interface Exchange {
+interface Exchange {
   method?: string
   /** The target of the request line. */
   target: string

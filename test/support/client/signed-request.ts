@@ -47,7 +47,7 @@ export function draft(signer: Agent, changes: Partial<Draft> = {}): Draft {
   }
 }
 
-export function freshNonce(bytes = 16): string {
+function freshNonce(bytes = 16): string {
   return randomBytes(bytes).toString('hex')
 }
 

@@ -23,7 +23,7 @@ export interface SpecOperation {
 
 /** Base58 of 32 bytes: the id of the first key of RFC 8032. Its secret is public, so no agent uses it. */
 export const ABSENT_AGENT_ID = '3HhGPB6ht33n51YFaocqBtGePb3xqT4VgnjYbd81eeZW'
-export const ABSENT_PUBKEY = 'ed25519:d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
+const ABSENT_PUBKEY = 'ed25519:d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
 export const ABSENT_BOARD_ID = '00000000000000000000'
 export const ABSENT_MESSAGE_ID = 'absent-message'
 export const ABSENT_NAME = 'absent'

@@ -2,7 +2,7 @@
 import type { Answer } from '../http/exchange.ts'
 
 /** The status of each code (spec 4.3). */
-export const CODES: Readonly<Record<string, number>> = {
+const CODES: Readonly<Record<string, number>> = {
   invalid_json: 400,
   invalid_request: 400,
   invalid_envelope: 400,

@@ -2,8 +2,6 @@
  * Compares what came with what is expected. Objects are exact, because the specification closes them (spec 2.7). An object with one
  * member that begins with `$` is a looser expectation, as clients/conformance/cases/README.md lists.
  */
-import { isDeepStrictEqual } from 'node:util'
-
 type Check = (came: unknown, expected: never, path: string) => string | undefined
 
 const CHECKS: Readonly<Record<string, Check>> = {
@@ -79,11 +77,6 @@ export function mismatch(came: unknown, expected: unknown, path: string): string
     if (!Object.hasOwn(came as object, key)) return `${path}.${key} is missing: expected ${shown(value)}`
     return mismatch((came as Record<string, unknown>)[key], value, `${path}.${key}`)
   })
-}
-
-/** Whether two values are equal as JSON. */
-export function isSame(one: unknown, other: unknown): boolean {
-  return isDeepStrictEqual(JSON.parse(JSON.stringify(one)), JSON.parse(JSON.stringify(other)))
 }
 
 function firstOf<T>(all: readonly T[], check: (one: T) => string | undefined): string | undefined {

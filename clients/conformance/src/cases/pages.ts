@@ -3,7 +3,7 @@ import type { Caller } from '../http/agent.ts'
 import { checkAnswer } from './every-answer.ts'
 import { outcomeOf } from './outcome.ts'
 
-export interface Pages {
+interface Pages {
   readonly items: readonly unknown[]
   /** Of messages, boards or agents. */
   readonly ids: readonly string[]

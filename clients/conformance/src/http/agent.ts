@@ -12,7 +12,7 @@ import type { Answer, ExchangeOptions, Observe } from './exchange.ts'
 import type { Server } from './server.ts'
 
 /** Parts of the seven signed lines (spec 3.3) that differ from what is sent. `timestamp` and `nonce` are sent too. */
-export interface Signing {
+interface Signing {
   readonly authority?: string
   readonly method?: string
   readonly target?: string

@@ -104,7 +104,7 @@ export function answerOf(status: number, rawHeaders: readonly string[], text: st
   return { status, headers, text, body: parseOrUndefined(text) }
 }
 
-export function exchangeOf(base: string, { body, ...sent }: Sent, answer: Answer): Exchange {
+function exchangeOf(base: string, { body, ...sent }: Sent, answer: Answer): Exchange {
   const text = body === undefined || typeof body === 'string' ? body : Buffer.from(body).toString()
   const { method, target, headers, signer, signedString } = sent
   return {

@@ -13,7 +13,7 @@ export interface Server {
   send(sent: Sent, options?: ExchangeOptions & { gateway?: number }): Promise<Answer>
 }
 
-export interface Pace {
+interface Pace {
   /** Requests for each second, over all cases. Infinite for a server without rate limits. */
   readonly perSecond: number
 }

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-export interface Section {
+interface Section {
   readonly number: string
   readonly title: string
   readonly chapter: string

@@ -33,7 +33,7 @@ export function summaryOf(results: readonly CaseResult[]): string {
   ].join('\n')
 }
 
-export interface ChapterScore {
+interface ChapterScore {
   readonly chapter: string
   readonly passed: number
   readonly failed: number

@@ -32,7 +32,7 @@ export interface Receiver extends AsyncDisposable {
   answer(path: string, ...responds: readonly Respond[]): void
 }
 
-export interface ReceiverOptions {
+interface ReceiverOptions {
   /** The public URL that leads to the port. */
   readonly url: string
   readonly port: number
