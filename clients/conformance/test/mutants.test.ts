@@ -11,8 +11,7 @@ test.concurrent.each(
 )('$name', async ({ name: _, ...mutant }) => {
   const one = CASES.get(mutant.caught_by) ?? expect.unreachable(`there is no case ${mutant.caught_by}`)
   const profile = profileOf(one) ?? expect.unreachable(`the reference server cannot run ${one.id}`)
-  using spoilt = await spoil(mutant)
-  await using setting = await startSetting(profile, spoilt.start)
+  await using setting = await startSetting(profile, await spoil(mutant))
   const { status, reason } = await runCase(one, setting)
   expect(status, reason).toBe('failed')
 })
