@@ -39,37 +39,6 @@ async function boardWithRoles(
 }
 
 describe('spec 8.2, 8.4, 8.8, 8.9, 8.10: the rights that messaging gets for a viewer', () => {
-  const BOARDS = [
-    ['public', 'members'],
-    ['public', 'anyone'],
-    ['unlisted', 'members'],
-    ['unlisted', 'anyone'],
-    ['private', 'members'],
-  ] as const
-
-  test.each(BOARDS)('%s, %s', async (visibility, posting) => {
-    const { board, agents } = await boardWithRoles(visibility, posting)
-    const { owner, writer, reader } = agents
-    const others = (viewer: string): string[] => [owner, writer, reader].filter((one) => one !== viewer).toSorted()
-    const open = visibility !== 'private'
-    const anyone = posting === 'anyone'
-    for (const [role, viewer] of Object.entries({ ...agents, anonymous: null })) {
-      const member = role === 'owner' || role === 'writer' || role === 'reader'
-      const mayRead = member || open
-      const mayPost = role === 'owner' || role === 'writer' || (anyone && (role === 'reader' || role === 'none'))
-      const expected = {
-        may_read: mayRead,
-        open,
-        may_post: mayPost,
-        may_vote: member || (open && role === 'none'),
-        may_moderate: role === 'owner',
-        subscribers: mayPost && viewer !== null ? others(viewer) : [],
-      }
-      expect({ role, ...(await judge(board.id, viewer)) }).toEqual({ role, ...expected })
-      expect({ role, ...(await judge(board.id, viewer, false)) }).toEqual({ role, ...expected, subscribers: [] })
-    }
-  })
-
   test('spec 7.16, 8.4: an absent board is judged like an unreadable one', async () => {
     const { id } = await h.create(newAgent(), { visibility: 'private' })
     for (const board of [id, ABSENT]) {

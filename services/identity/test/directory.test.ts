@@ -1,11 +1,11 @@
-import { findAgent, findAgentByName, getIdentity, listAgents, updateSettings } from '@svc/contracts/identity.ts'
+import { findAgent, findAgentByName, getIdentity, listAgents } from '@svc/contracts/identity.ts'
 import { formatPublicKey } from '@svc/svc1/public-key.ts'
 import { anyCodePoint } from '@svc/test/support/any-text.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { listAgents as listAgentRows, revokeAgent } from '../src/store/agents.ts'
 import { createAgentReaders } from '../src/store/readers.ts'
-import { AUTHORITY, type Harness, startHarness } from './harness.ts'
+import { type Harness, startHarness } from './harness.ts'
 import { newKey, openTestStore } from './store.ts'
 
 describe('the directory over the bus', () => {
@@ -43,28 +43,6 @@ describe('the directory over the bus', () => {
     const { agentId } = newKey()
     expect(await h.call(findAgent, { agent_id: agentId })).toEqual({ agent: null })
     expect(await h.codeOf(getIdentity, { agent_id: agentId })).toBe('not_found')
-  })
-
-  test('spec 2.8, 5.8: the address, and the settings of a new identity', async () => {
-    const key = await h.register('bob')
-    expect(await h.call(getIdentity, { agent_id: key.agentId })).toEqual({
-      agent: expect.objectContaining({ agent_id: key.agentId, name: 'bob', revoked: false }),
-      address: `bob@${AUTHORITY}`,
-      inbox_policy: 'requests',
-      discoverable: false,
-    })
-  })
-
-  test('spec 5.9, 12.1: GET /v2/agents: only discoverable identities', async () => {
-    const shown = await h.register('shown')
-    await h.register('hidden')
-    await h.call(updateSettings, { agent_id: shown.agentId, settings: { discoverable: true } })
-    const { agents, next_cursor } = await h.call(listAgents, { after: '', limit: 100 })
-    expect(agents.map(({ name }) => name)).toEqual(['shown'])
-    expect(agents[0]).toEqual((await h.call(findAgent, { agent_id: shown.agentId })).agent)
-    expect(next_cursor).toBe('')
-    await h.call(updateSettings, { agent_id: shown.agentId, settings: { discoverable: false } })
-    expect(await h.call(listAgents, { after: '', limit: 100 })).toEqual({ agents: [], next_cursor: '' })
   })
 })
 

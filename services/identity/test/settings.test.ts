@@ -40,29 +40,6 @@ const patch = (agentId: string, settings: Settings): Promise<string> =>
   h.codeOf(updateSettings, { agent_id: agentId, settings })
 
 describe('spec 5.10, 11.2: the cost of a PATCH', () => {
-  test.each<[string, Settings, Settings, number]>([
-    ['another policy', {}, { inbox_policy: 'open' }, 1],
-    ['being listed', {}, { discoverable: true }, 1],
-    ['both', {}, { inbox_policy: 'contacts', discoverable: true }, 1],
-    ['closing alone', {}, { inbox_policy: 'closed' }, 0],
-    ['closing and repeating', { discoverable: true }, { inbox_policy: 'closed', discoverable: true }, 0],
-    ['closing and being listed', {}, { inbox_policy: 'closed', discoverable: true }, 1],
-    ['opening what is closed', { inbox_policy: 'closed' }, { inbox_policy: 'requests' }, 1],
-    ['nothing', {}, {}, 0],
-    ['what is there already', { inbox_policy: 'open' }, { inbox_policy: 'open', discoverable: false }, 0],
-    ['closing what is closed', { inbox_policy: 'closed' }, { inbox_policy: 'closed' }, 0],
-  ])('%s: %j, then %j: %d', async (_, first, second, units) => {
-    const agentId = await newAgent()
-    await h.call(updateSettings, { agent_id: agentId, settings: first })
-    const before = h.budget.usedBy(agentId)
-    const answer = await h.call(updateSettings, { agent_id: agentId, settings: second })
-    const expected = { inbox_policy: 'requests', discoverable: false, ...first, ...second }
-    expect(answer).toMatchObject(expected)
-    expect(await h.call(getIdentity, { agent_id: agentId })).toEqual(answer)
-    expect(h.budget.usedBy(agentId) - before).toBe(units)
-    await eventually(() => h.budget.held === 0, { what: 'the charge being settled' })
-  })
-
   test.each(['budget_exhausted', 'hard_limit_reached'] as const)('%s changes nothing', async (code) => {
     const agentId = await newAgent()
     const before = await versionsOf(agentId)

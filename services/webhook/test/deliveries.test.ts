@@ -51,16 +51,6 @@ describe('spec 10.4, 10.5: a delivery', () => {
     expect(h.receiver.at('/hostile')[0]?.body.toString('utf8')).toBe(envelope)
   })
 
-  test('messages in the requests lane and posts are not delivered', async () => {
-    const agent = newAgent()
-    await h.set(agent, '/lanes')
-    await h.accept(agent, 1, { kind: 'requests' })
-    await h.accept(agent, 2, { kind: 'board' })
-    await h.accept(agent, 3, { messageId: 'msg-inbox' })
-    await untilSettled(agent, '/lanes', 1)
-    expect(h.receiver.at('/lanes').map(({ headers }) => headers['x-svc-message-id'])).toEqual(['msg-inbox'])
-  })
-
   test('ADR 20: an event that is repeated, at once or later, makes no second job', async () => {
     const agent = newAgent()
     await h.set(agent, '/again')
@@ -113,18 +103,6 @@ describe('spec 10.7: attempts', () => {
     // A new configuration begins without it.
     await h.set(agent, '/fresh')
     expect(await inspected(agent)).toMatchObject({ last_error: null, last_error_at: null })
-  })
-
-  test.each([200, 299])('%i is success', async (status) => {
-    const agent = newAgent()
-    const path = `/success-${status}`
-    h.receiver.answer(path, status)
-    await h.set(agent, path)
-    await h.accept(agent, 1)
-    await eventually(() => h.receiver.at(path).length === 1)
-    await eventually(async () => (await h.state(agent)).pending === 0)
-    expect(await h.state(agent)).toMatchObject({ pending: 0, failed: 0 })
-    expect(h.receiver.at(path)).toHaveLength(1)
   })
 
   test('a job whose endpoint fails and then succeeds is neither pending nor failed', async () => {

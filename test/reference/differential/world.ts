@@ -75,7 +75,8 @@ function plain(value: unknown, boards: readonly string[], prefix: string): unkno
   if (typeof value !== 'object' || value === null) return value
   const given = value as Record<string, unknown>
   const entries = Object.entries(given).map(([name, one]): [string, unknown] => {
-    if (TIMES.has(name))
+    if (name === 'challenge') return [name, 'a challenge']
+    if (TIMES.has(name) || 'challenge' in given)
       return [name, typeof one === 'number' && Math.abs(one * 1_000 - Date.now()) < 600_000 ? 'a time' : one]
     if (name === 'expires_at') return [name, one === Number(given.created_at) + 30 * 86_400 ? 'the retention' : one]
     if (name === 'next_cursor' && typeof one === 'string' && one !== '') return [name, 'a cursor']

@@ -1,9 +1,7 @@
-import { admitRequest } from '@svc/contracts/identity.ts'
 import { createKeyPair } from '@svc/svc1/key-pair.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   AUTHORITY,
-  envelopeOf,
   type Harness,
   JSON_BODY,
   type Outgoing,
@@ -18,68 +16,12 @@ beforeAll(async () => {
 })
 afterAll(() => h[Symbol.asyncDispose]())
 
-const now = () => Math.floor(Date.now() / 1000)
 let nonces = 0
 /** 16 bytes that were not used before. */
 function freshNonce(): string {
   nonces += 1
   return nonces.toString(16).padStart(32, 'a')
 }
-
-describe('spec 3.5: the order of the checks', () => {
-  /** The faults of a request, in the order of the checks. */
-  const FAULTS = [
-    ['header syntax', 'unauthenticated'],
-    ['timestamp', 'timestamp_out_of_range'],
-    ['signer known', 'signer_unknown'],
-    ['signature', 'signature_invalid'],
-    ['signer not revoked', 'signer_revoked'],
-    ['nonce', 'nonce_replayed'],
-    ['body', 'invalid_json'],
-  ] as const
-  type Fault = (typeof FAULTS)[number][0]
-
-  async function sendWith(faults: readonly Fault[]) {
-    const has = (fault: Fault) => faults.includes(fault)
-    const signer = has('signer known') ? createKeyPair() : h.register('alice')
-    const nonce = freshNonce()
-    if (has('nonce')) await h.sendSigned(signer, { target: '/v2/me' }, { nonce })
-    if (has('signer not revoked')) h.revoked.add(signer.agentId)
-    const request: Outgoing = {
-      method: 'PATCH',
-      target: '/v2/me',
-      body: has('body') ? '{"discoverable":true,}' : '{"discoverable":true}',
-      headers: JSON_BODY,
-    }
-    const signature = signatureOf(signer, request, {
-      nonce,
-      timestamp: has('timestamp') ? now() - 100 : now(),
-      ...(has('signature') ? { authority: 'other.test' } : {}),
-    })
-    if (has('header syntax')) signature['x-svc-nonce'] = 'not hex'
-    return h.send({ ...request, headers: { ...request.headers, ...signature } })
-  }
-
-  test('a request without any fault is 200', async () => {
-    expect(await sendWith([])).toMatchObject({ status: 200 })
-  })
-
-  test.each(FAULTS)('%s alone is %s', async (fault, code) => {
-    expect(await sendWith([fault])).toMatchObject({ body: { error: { code } } })
-  })
-
-  const pairs = FAULTS.flatMap(([first, code], index) =>
-    FAULTS.slice(index + 1).map(([second]) => [first, second, code] as const),
-  )
-  test.each(pairs)('%s comes before %s: %s', async (first, second, code) => {
-    expect(await sendWith([second, first])).toMatchObject({ body: { error: { code } } })
-  })
-
-  test('with all faults at once, the first is answered', async () => {
-    const answer = await sendWith(FAULTS.map(([fault]) => fault))
-    expect(answer).toMatchObject({ status: 401, body: { error: { code: 'unauthenticated' } } })
-  })
-})
 
 describe('spec 2.4, 3.2, 4.1: unauthenticated says what is missing or malformed', () => {
   const good = () => signatureOf(h.register('alice'), { target: '/v2/me' })
@@ -187,7 +129,7 @@ describe('spec 4.1: signature_invalid says what the server signed over', () => {
   })
 })
 
-// docs/vectors/refused-requests.json has the bounds of the timestamp, and a wrong signature for each line.
+// ../http/vectors.test.ts has the order of the checks, nonces, the bounds of the timestamp, and a wrong signature for each line.
 test('spec 3.3: a target that is not ASCII is signed as it was sent', async () => {
   const alice = h.register('alice')
   const target = Buffer.from('/v2/me?é')
@@ -198,58 +140,4 @@ test('spec 3.3: a target that is not ASCII is signed as it was sent', async () =
   const bytes = Buffer.concat([Buffer.from('GET '), target, Buffer.from(` HTTP/1.1\r\n${rest}\r\n\r\n`)])
   const answer = await h.sendRaw(bytes)
   expect(answer).toContain('invalid_request') // the signature was right: this is about the query
-})
-
-describe('spec 3.7: nonces', () => {
-  test.each<[string, Outgoing, number]>([
-    ['200', { target: '/v2/me' }, 200],
-    ['400', { target: '/v2/inbox?limit=0' }, 400],
-    ['404 for a path', { target: '/v2/nowhere' }, 404],
-    ['404 for a malformed id', { target: '/v2/messages/x' }, 404],
-    ['415', { method: 'PATCH', target: '/v2/me', body: '{}' }, 415],
-    ['403', { method: 'POST', target: '/v2/messages', body: envelopeOf(createKeyPair()), headers: JSON_BODY }, 403],
-  ])('a request whose signature verifies consumes its nonce, even if the answer is %s', async (_, request, status) => {
-    const alice = h.register('alice')
-    const nonce = freshNonce()
-    expect(await h.sendSigned(alice, request, { nonce })).toMatchObject({ status })
-    expect(await h.sendSigned(alice, { target: '/v2/me' }, { nonce })).toMatchObject({
-      status: 409,
-      body: { error: { code: 'nonce_replayed' } },
-    })
-  })
-
-  test('spec 3.7; ADR 22: a request with an invalid signature consumes no nonce', async () => {
-    const alice = h.register('alice')
-    const nonce = freshNonce()
-    const before = h.callsTo(admitRequest).length
-    expect(await h.sendSigned(alice, { target: '/v2/me' }, { nonce, authority: 'other.test' })).toMatchObject({
-      status: 401,
-    })
-    expect(h.callsTo(admitRequest)).toHaveLength(before)
-    expect(await h.sendSigned(alice, { target: '/v2/me' }, { nonce })).toMatchObject({ status: 200 })
-  })
-})
-
-describe('spec 3.1: a signature that is supplied must be valid on every path', () => {
-  test.each([
-    ['GET', '/v2/health', 200],
-    ['GET', '/v2/agents', 200],
-    ['GET', '/v2/agents/nobody', 404],
-    ['GET', '/v2/messages/message-1', 200],
-    ['GET', '/openapi.json', 200],
-    ['GET', '/.well-known/agent.json', 200],
-    ['GET', '/v2/nowhere', 404],
-    ['GET', '/v2/%zz', 404],
-    ['GET', '/', 404],
-    ['HEAD', '/v2/health', 404],
-    ['OPTIONS', '/v2/health', 404],
-    ['DELETE', '/v2/me', 404],
-    ['PROPFIND', '/v2/me', 404],
-  ])('%s %s is %i anonymously and signed, and 401 with a bad signature', async (method, target, status) => {
-    const alice = h.register('alice')
-    expect(await h.send({ method, target })).toMatchObject({ status })
-    expect(await h.sendSigned(alice, { method, target })).toMatchObject({ status })
-    expect(await h.sendSigned(alice, { method, target }, { authority: 'other.test' })).toMatchObject({ status: 401 })
-    expect(await h.send({ method, target, headers: { authorization: 'Basic x' } })).toMatchObject({ status: 401 })
-  })
 })

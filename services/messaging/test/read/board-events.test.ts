@@ -23,24 +23,6 @@ async function readAll(h: Harness, agent: string, limit: number): Promise<number
 }
 
 describe('events of three kinds, with access checked as they are read', () => {
-  test('spec 9.3: they are merged in the order of their cursors', async () => {
-    await using h = await startHarness()
-    const board = h.boards.create('olga')
-    h.boards.setRole(board, 'rita', 'reader')
-    await h.setContact('rita', 'olga', 'accepted')
-    const ids = [
-      (await h.send({ from: 'olga', to: board })).id,
-      (await h.send({ from: 'olga', to: 'rita' })).id,
-      (await h.send({ from: 'stranger', to: 'rita' })).id,
-      (await h.send({ from: 'olga', to: board })).id,
-    ]
-    const kinds = ['board', 'inbox', 'requests', 'board']
-    expect((await h.events('rita')).events).toEqual(
-      ids.map((id, index) => ({ cursor: index + 1, kind: kinds[index], lane: kinds[index], id })),
-    )
-    for (const limit of [1, 2, 3]) expect(await readAll(h, 'rita', limit)).toEqual([1, 2, 3, 4])
-  })
-
   test.each([
     ['was removed from', 'none'],
     ['was banned from', 'banned'],

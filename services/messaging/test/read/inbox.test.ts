@@ -1,8 +1,6 @@
 import { LIMITS } from '@svc/contracts/limits.ts'
 import { describe, expect, test } from 'vitest'
-import { encodeCursor } from '../../src/domain/cursors.ts'
 import { type Harness, newId, startHarness } from '../support/harness.ts'
-import { outcomeOf } from '../support/outcome.ts'
 
 /** The properties of a received message that the reference filter uses. */
 interface Received {
@@ -125,64 +123,6 @@ describe('spec 7.9, 7.11, 7.12: lists of received messages', () => {
     }
     expect((await h.inbox('bob', { thread_id: root.id })).ids).toEqual([root.id, member.id])
     expect((await h.inbox('bob', { thread_id: member.id })).ids).toEqual([])
-  })
-
-  test('a message that arrives between two pages is found at the end, and no message is found twice', async () => {
-    await using h = await startHarness()
-    await h.setPolicy('bob', 'open', 1)
-    const first = [await h.send({ from: 'alice', to: 'bob' }), await h.send({ from: 'alice', to: 'bob' })]
-    const page = await h.inbox('bob', { limit: 1 })
-    const late = await h.send({ from: 'alice', to: 'bob' })
-    const rest = await h.inbox('bob', { after: page.next })
-    expect([...page.ids, ...rest.ids]).toEqual([...first.map(({ id }) => id), late.id])
-    expect(rest.next).toBe('')
-  })
-})
-
-describe('spec 7.9: the cursor of a list', () => {
-  const request = {
-    inbox: (h: Harness, after: string) => h.inbox('bob', { after }),
-    export: (h: Harness, after: string) => h.exported('bob', { after }),
-  }
-
-  test.each(['inbox', 'export'] as const)(
-    '%s: a cursor that the service did not issue is invalid_cursor',
-    async (list) => {
-      await using h = await startHarness()
-      await h.setPolicy('bob', 'open', 1)
-      for (let count = 0; count < 3; count += 1) await h.send({ from: 'alice', to: 'bob' })
-      const issued = {
-        inbox: (await h.inbox('bob', { limit: 1 })).next,
-        export: (await h.exported('bob', { limit: 1 })).next,
-      }
-      const faults = {
-        empty: '',
-        'no cursor': 'hello',
-        'a number': '12',
-        NUL: '\0',
-        'of the other list': issued[list === 'inbox' ? 'export' : 'inbox'],
-        'of another agent':
-          list === 'inbox' ? encodeCursor('inbox', 'alice', [1]) : encodeCursor('export', 'alice', [1, 1]),
-        'with another place': `B${issued[list].slice(1)}`,
-      }
-      for (const [fault, after] of Object.entries(faults)) {
-        expect({ [fault]: await outcomeOf(request[list](h, after)) }).toEqual({ [fault]: 'invalid_cursor' })
-      }
-      expect(await outcomeOf(request[list](h, issued[list]))).toBe('ok')
-    },
-  )
-
-  test('is valid for the list with any filter', async () => {
-    await using h = await startHarness()
-    await h.setPolicy('bob', 'open', 1)
-    const sent = []
-    for (let count = 0; count < 4; count += 1) sent.push((await h.send({ from: 'alice', to: 'bob' })).id)
-    const { next } = await h.inbox('bob', { limit: 2 })
-    expect((await h.inbox('bob', { after: next, unacked: true })).ids).toEqual(sent.slice(2))
-    expect((await h.inbox('bob', { after: next, thread_id: sent[3] ?? null })).ids).toEqual(sent.slice(3))
-    expect((await h.inbox('bob', { after: next, lane: 'requests' })).ids).toEqual([])
-    const exported = await h.exported('bob', { limit: 2 })
-    expect((await h.exported('bob', { after: exported.next, thread_id: sent[3] ?? null })).ids).toEqual(sent.slice(3))
   })
 })
 

@@ -28,23 +28,6 @@ describe('spec 7.1, 7.3, 8.8, 9.2: a post', () => {
     expect((await h.inbox('rita', { lane: 'requests' })).ids).toEqual([])
   })
 
-  test('spec 7.8: a read gives the text of the envelope unchanged, and the wrapper', async () => {
-    await using h = await startHarness()
-    const board = membersBoard(h)
-    const body = '\0 {}[]",\n ü 😀'
-    const { id } = await h.send({ from: 'wes', to: board, ttl: 100, body })
-    const message = await h.read(null, id)
-    expect(message).toEqual({
-      envelope: { id, from: 'wes', to: board, ttl: 100, body },
-      lane: 'board',
-      created_at: expect.any(Number),
-      expires_at: expect.any(Number),
-      acked: false,
-      upvotes: 0,
-    })
-    expect(message.expires_at - message.created_at).toBeLessThanOrEqual(100)
-  })
-
   test('spec 6.8: without a ttl it expires with the retention period', async () => {
     await using h = await startHarness()
     const { id } = await h.send({ from: 'wes', to: membersBoard(h) })
@@ -71,19 +54,13 @@ describe('spec 7.1, 7.3, 8.8, 9.2: a post', () => {
 })
 
 describe('spec 6.5, 8.8, 11.2: a post costs ceil(bytes / 1024) × subscribed recipients', () => {
-  test.each([
-    [0, 2, 1],
-    [0, 1025, 2],
-    [1, 1024, 1],
-    [3, 1024, 3],
-    [3, 1025, 6],
-    [100, 32 * 1024, 3_200],
-  ])('%d recipients, %d bytes: %d units, and no introduction', async (recipients, bytes, units) => {
+  test('100 recipients, 32 KiB: 3,200 units in one charge, and no introduction', async () => {
     await using h = await startHarness()
     const board = h.boards.create('olga')
-    for (let index = 0; index < recipients; index += 1) h.boards.setRole(board, `reader-${index}`, 'reader')
-    const { id } = await h.send({ from: 'olga', to: board, body: 'x'.repeat(bytes - 2) })
-    expect(h.charged).toMatchObject([{ cost: { agentId: 'olga', units, introductionPeer: null }, outcome: 'settled' }])
+    for (let index = 0; index < 100; index += 1) h.boards.setRole(board, `reader-${index}`, 'reader')
+    const { id } = await h.send({ from: 'olga', to: board, body: 'x'.repeat(32 * 1024 - 2) })
+    const cost = { agentId: 'olga', units: 3_200, introductionPeer: null }
+    expect(h.charged).toMatchObject([{ cost, outcome: 'settled' }])
     expect(h.charged[0]?.cost.operation).toMatch(new RegExp(`^messaging:message:${id}:[0-9a-f]{64}$`))
   })
 
@@ -94,29 +71,6 @@ describe('spec 6.5, 8.8, 11.2: a post costs ceil(bytes / 1024) × subscribed rec
     expect(await outcomeOf(h.send({ from: 'wes', to: board }))).toBe('unavailable')
     expect((await h.feed(null, board)).ids).toEqual([])
     expect((await h.events('rita')).next).toBe(0)
-  })
-})
-
-describe('spec 8.4: who may post', () => {
-  const rows = [
-    ['public', 'members', { olga: 'ok', wes: 'ok', rita: 'forbidden', bart: 'forbidden', eve: 'forbidden' }],
-    ['public', 'anyone', { olga: 'ok', wes: 'ok', rita: 'ok', bart: 'forbidden', eve: 'ok' }],
-    ['unlisted', 'members', { olga: 'ok', wes: 'ok', rita: 'forbidden', bart: 'forbidden', eve: 'forbidden' }],
-    ['unlisted', 'anyone', { olga: 'ok', wes: 'ok', rita: 'ok', bart: 'forbidden', eve: 'ok' }],
-    ['private', 'members', { olga: 'ok', wes: 'ok', rita: 'forbidden', bart: 'not_found', eve: 'not_found' }],
-  ] as const
-  test.each(rows)('%s, %s', async (visibility, posting, expected) => {
-    await using h = await startHarness()
-    const board = membersBoard(h, { visibility, posting })
-    for (const [from, outcome] of Object.entries(expected)) {
-      expect({ from, outcome: await outcomeOf(h.send({ from, to: board })) }).toEqual({ from, outcome })
-    }
-    expect(h.charged.every(({ outcome }) => outcome === 'settled')).toBe(true)
-  })
-
-  test('a post to an absent board is the 404 of an unreadable one', async () => {
-    await using h = await startHarness()
-    expect(await outcomeOf(h.send({ from: 'wes', to: 'board-of-nobody-at-all' }))).toBe('not_found')
   })
 })
 
@@ -141,25 +95,6 @@ describe('spec 7.4: an identical retry of a post', () => {
     await isDuplicate()
     expect(h.charged).toHaveLength(1)
   })
-
-  test('is checked before the time window', async () => {
-    await using h = await startHarness()
-    const post = { from: 'wes', to: membersBoard(h), id: newId() }
-    await h.send(post)
-    expect(await h.send({ ...post, agoSeconds: 400 })).toMatchObject({ duplicate: true })
-    expect(await outcomeOf(h.send({ ...post, id: newId(), agoSeconds: 400 }))).toBe('envelope_timestamp_out_of_range')
-  })
-})
-
-test('spec 7.2: time, then board, then references, then units', async () => {
-  await using h = await startHarness()
-  const board = membersBoard(h)
-  h.budget.isDown = true
-  const faults = { from: 'eve', to: board, agoSeconds: 400, replyTo: newId() }
-  expect(await outcomeOf(h.send(faults))).toBe('envelope_timestamp_out_of_range')
-  expect(await outcomeOf(h.send({ ...faults, agoSeconds: 0 }))).toBe('forbidden')
-  expect(await outcomeOf(h.send({ ...faults, agoSeconds: 0, from: 'wes' }))).toBe('invalid_reference')
-  expect(await outcomeOf(h.send({ from: 'wes', to: board }))).toBe('unavailable')
 })
 
 describe('spec 6.9: references of a post', () => {
@@ -196,33 +131,5 @@ describe('spec 6.9: references of a post', () => {
     }
     // A DM cannot refer to a post either.
     expect(await outcomeOf(h.send({ from: 'olga', to: 'wes', replyTo: root.id }))).toBe('invalid_reference')
-  })
-})
-
-describe('spec 7.13, 7.14: ack and receipts of a post', () => {
-  test.each(['olga', 'wes', 'rita', 'eve'])('404 for %s', async (agent) => {
-    await using h = await startHarness()
-    const { id } = await h.send({ from: 'wes', to: membersBoard(h) })
-    expect(await outcomeOf(h.ack(agent, id))).toBe('not_found')
-    expect(await outcomeOf(h.receipt(agent, id))).toBe('not_found')
-    expect(await h.read(null, id)).toMatchObject({ acked: false })
-  })
-})
-
-describe('spec 7.10, 8.2: who may read a post by its id', () => {
-  const rows = [
-    ['public', { olga: 'ok', wes: 'ok', rita: 'ok', bart: 'ok', eve: 'ok', '': 'ok' }],
-    ['unlisted', { olga: 'ok', wes: 'ok', rita: 'ok', bart: 'ok', eve: 'ok', '': 'ok' }],
-    ['private', { olga: 'ok', wes: 'ok', rita: 'ok', bart: 'not_found', eve: 'not_found', '': 'not_found' }],
-  ] as const
-  test.each(rows)('%s: the same for the feed', async (visibility, expected) => {
-    await using h = await startHarness()
-    const board = membersBoard(h, { visibility })
-    const { id } = await h.send({ from: 'wes', to: board })
-    for (const [agent, outcome] of Object.entries(expected)) {
-      const viewer = agent === '' ? null : agent
-      const found = { read: await outcomeOf(h.read(viewer, id)), feed: await outcomeOf(h.feed(viewer, board)) }
-      expect({ agent, ...found }).toEqual({ agent, read: outcome, feed: outcome })
-    }
   })
 })
