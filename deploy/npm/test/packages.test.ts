@@ -175,6 +175,20 @@ describe.runIf(online)('installed with only npm', { timeout: 600_000 }, () => {
     expect((await run('svc', ['--help'], { env, cwd: place })).stdout).not.toContain('admin <')
   })
 
+  test('the conformance suite judges a server under the oldest Node', async () => {
+    const command = join(home, 'node_modules/.bin/svc-conformance')
+    const groups = ['messages/retries', 'events/history'].flatMap((group) => ['--group', group])
+    const { stdout } = await run(await findNode('22'), [
+      command,
+      '--url',
+      system.urls[0] ?? '',
+      '--pace',
+      '0',
+      ...groups,
+    ])
+    expect(stdout).toMatch(/^[1-9]\d* passed, 0 failed, \d+ skipped$/m)
+  })
+
   test('under an old Node, svc and the SDK say in one sentence which Node they need', async () => {
     const node = await findNode('18')
     const failing = (...args: string[]) =>
