@@ -15,7 +15,7 @@ import { startIdentity } from '../src/service.ts'
 import { type MessagingPeer, startMessagingPeer, startWebhookPeer, type WebhookPeer } from './peers.ts'
 import { newKey, silent } from './store.ts'
 
-export const AUTHORITY = 'agents.example:8443'
+const AUTHORITY = 'agents.example:8443'
 const RESERVED = ['admin']
 const DIFFICULTY = 4
 /** A gateway waits 5 s. These timeouts are longer, because the machine is shared and the tests are about correctness. */
