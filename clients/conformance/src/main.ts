@@ -7,6 +7,7 @@ import { runClientCommand } from './client/command.ts'
 import { findServer } from './http/server.ts'
 import { jsonOf, junitOf } from './report/machine.ts'
 import { explain, lineOf, summaryOf } from './report/text.ts'
+import type { CaseResult } from './result.ts'
 import { createOperator } from './run/operator.ts'
 import { type Receiver, startReceiver } from './run/receiver.ts'
 import { allCases, runCase, runCases, type Setting, whyNot } from './run/suite.ts'
@@ -18,7 +19,8 @@ Runs the conformance cases of the signed agent messaging protocol against a serv
 
   --url <url>                 base URL of the server; give it again for another gateway of the same service
   --group <text>              only cases whose id begins with this text, such as messages or boards/roles; may be repeated
-  --explain <case>            run one case, and show its rule, its requests as curl, what came, and what was expected
+  --explain <case>            run one case, by its whole id, and show its rule, its requests as curl, what came, and what was
+                              expected
   --list                      list the cases and what each of them needs, and send nothing
   --json                      print one JSON document
   --junit <file>              also write a report for CI systems
@@ -28,7 +30,7 @@ Runs the conformance cases of the signed agent messaging protocol against a serv
 What a client cannot set is set by you. Cases that lack it are skipped, and say so:
 
   --admin "<command>"         the operator's command, to which "grant <agent id> <units> <reference> --reason <text>",
-                              "suspend", "resume", "takedown" and "restore" are added
+                              "suspend", "resume", "takedown", "restore" and "erase" are added
   --webhook-url <url>         the URL at which the server reaches this machine
   --webhook-port <port>       where to listen for it
   --webhook-tls <cert,key>    PEM files; without them it speaks plain HTTP, behind your proxy
@@ -40,6 +42,8 @@ Exits with 0 if no case failed, with 1 if one did, and with 2 if nothing could b
 
 try {
   const [command, ...rest] = process.argv.slice(2)
+  if (Number.parseInt(process.versions.node, 10) < 22)
+    throw new Error(`it needs Node 22 or later, but this is ${process.versions.node}`)
   process.exitCode = command === 'client' ? await runClientCommand(rest) : await main(process.argv.slice(2))
 } catch (error) {
   console.error(`svc-conformance: ${error instanceof Error ? error.message : error}`)
@@ -74,7 +78,7 @@ async function main(args: string[]): Promise<number> {
   }
   const groups = values.group ?? ['']
   const cases = allCases().filter(({ id }) => groups.some((group) => id.startsWith(group)))
-  if (cases.length === 0) throw new Error(`no case begins with ${groups.join(' or ')}`)
+  if (cases.length === 0) throw new Error(`no case begins with ${groups.join(' or ')}; --list shows all`)
   if (values.list === true) {
     for (const { id, spec, needs } of cases)
       console.log(`${id} (spec ${spec.join(', ')})${needs.length === 0 ? '' : `; needs ${needs.join(', ')}`}`)
@@ -82,8 +86,13 @@ async function main(args: string[]): Promise<number> {
   }
   const perSecond = numberOf(values.pace, '--pace') || Number.POSITIVE_INFINITY
   if (values.url === undefined) throw new Error('--url is missing: the base URL of the server')
-  const server = await findServer(values.url.map(urlOf), { perSecond })
+  const explained = cases.find(({ id }) => id === values.explain)
+  if (values.explain !== undefined && explained === undefined)
+    throw new Error(`no case is called ${values.explain}; --list shows all, and --explain takes the whole id`)
+  // A file that cannot be written should not cost a whole run.
+  if (values.junit !== undefined) writeFileSync(values.junit, '')
   await using receiver = await receiverOf(values)
+  const server = await findServer(values.url.map(urlOf), { perSecond })
   const setting: Setting = {
     server,
     receiver,
@@ -95,12 +104,10 @@ async function main(args: string[]): Promise<number> {
     shortBackoff: values['short-backoff'] === true,
     rates: values.rates === true,
   }
-  if (values.explain !== undefined) {
-    const one = cases.find(({ id }) => id === values.explain)
-    if (one === undefined) throw new Error(`no case is called ${values.explain}; --list shows all`)
-    const result = await runCase(one, setting)
-    console.log(explain(result))
-    return result.status === 'failed' ? 1 : 0
+  if (explained !== undefined) {
+    const result = await runCase(explained, setting)
+    console.log(values.json === true ? jsonOf([result]) : explain(result))
+    return exitCodeOf([result])
   }
   const isQuiet = values.json === true
   if (!isQuiet) console.log(planOf(cases, setting))
@@ -111,6 +118,11 @@ async function main(args: string[]): Promise<number> {
   })
   console.log(isQuiet ? jsonOf(results) : summaryOf(results))
   if (values.junit !== undefined) writeFileSync(values.junit, junitOf(results))
+  return exitCodeOf(results)
+}
+
+function exitCodeOf(results: readonly CaseResult[]): number {
+  if (results.every(({ status }) => status === 'skipped')) return 2
   return results.some(({ status }) => status === 'failed') ? 1 : 0
 }
 
@@ -121,11 +133,11 @@ function planOf(cases: readonly Case[], setting: Setting): string {
   const shared = new Map(able.flatMap(({ shared }) => (shared === undefined ? [] : [[shared.by, shared.agents]])))
   const agents = [...able.map((one) => one.agents), ...shared.values()].reduce((sum, one) => sum + one, 0)
   return [
-    `${server.urls.join(', ')} is ${server.authority}.`,
+    `The manifest at ${server.urls[0]} names the authority ${server.authority}.`,
     `This run does ${able.length} of ${cases.length} cases. It registers some ${agents} agents for ever, with names that begin with "c-",`,
     'sends messages between them, creates boards, and revokes some of the agents. It touches nothing of others.',
-    `Each registration needs a proof of work of ${server.difficulty} bits. At the default rate of one challenge or registration a second,`,
-    `${agents} agents take ${Math.ceil((agents * 2) / 60)} minutes.`,
+    `Each registration needs a proof of work of ${server.difficulty} bits. At the default rate of one challenge or registration a second`,
+    `they take up to ${Math.ceil((agents * 2) / 60)} min, and less if the server allows more.`,
     '',
   ].join('\n')
 }

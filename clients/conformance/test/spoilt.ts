@@ -1,4 +1,5 @@
 /** Copies of the reference server that break one rule. */
+import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { fileURLToPath } from 'node:url'
@@ -23,17 +24,18 @@ const REFERENCE = readFileSync(new URL('../../../test/reference/server.ts', impo
 // Below node_modules of the reference server, so that its packages resolve. Node strips no types there.
 const CACHE = new URL('../../../test/node_modules/.cache/', import.meta.url)
 
-interface Spoilt extends Disposable {
-  start: typeof startReference
-}
-
-export async function spoil({ fault, replace, by }: Mutant): Promise<Spoilt> {
+/** @returns what starts the spoilt copy. */
+export async function spoil({ fault, replace, by }: Mutant): Promise<typeof startReference> {
   const parts = REFERENCE.split(replace)
   if (parts.length !== 2) throw new Error(`${fault} replaces a text that occurs ${parts.length - 1} times: ${replace}`)
-  const folder = new URL(`spoilt-${crypto.randomUUID()}/`, CACHE)
-  mkdirSync(folder, { recursive: true })
+  const folder = new URL(`spoilt-${randomUUID()}/`, CACHE)
   const file = new URL('server.mjs', folder)
-  writeFileSync(file, stripTypeScriptTypes(parts.join(by)))
-  const { start } = await import(fileURLToPath(file)).then(({ startReference: start }) => ({ start }))
-  return { start, [Symbol.dispose]: () => rmSync(folder, { recursive: true }) }
+  mkdirSync(folder, { recursive: true })
+  try {
+    writeFileSync(file, stripTypeScriptTypes(parts.join(by)))
+    const server = (await import(fileURLToPath(file))) as { startReference: typeof startReference }
+    return server.startReference
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 }

@@ -34,7 +34,7 @@ export interface World {
   readonly retentionSeconds: number
   readonly observe: Observe
   /** What is closed when the case ends, such as streams. */
-  readonly stack: DisposableStack
+  atEnd(cleanup: () => void): void
 }
 
 export interface Case {

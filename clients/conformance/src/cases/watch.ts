@@ -25,7 +25,7 @@ export async function openedStream(step: Watching, agent: Agent, scope: Scope, w
   })
   if (stream === undefined)
     throw new Error(`GET ${target} opened no stream (spec 9.7): ${answer.status} ${answer.text}`)
-  world.stack.use(stream)
+  world.atEnd(() => stream[Symbol.dispose]())
   try {
     const problem = checkAnswer(answer)
     if (problem !== undefined) throw new Error(`GET ${target}: ${problem}`)

@@ -4,12 +4,14 @@ import { curlOf } from './curl.ts'
 import { readSections } from './rules.ts'
 
 const MAX_BODY = 2_000
+/** The last requests of a case are those that its failure is about. */
+const MAX_SHOWN = 8
 
-/** One line for a case as it ends; failures have their reason below. */
-export function lineOf({ id, status, reason, spec, milliseconds }: CaseResult): string {
+/** One line for a case as it ends; failures have their title and reason below. */
+export function lineOf({ id, title, status, reason, spec, milliseconds }: CaseResult): string {
   if (status === 'skipped') return `skipped  ${id}: ${reason}`
   if (status === 'passed') return `passed   ${id} (${milliseconds} ms)`
-  return `FAILED   ${id} (spec ${spec.join(', ')})\n         ${reason?.replaceAll('\n', '\n         ')}`
+  return `FAILED   ${id} (spec ${spec.join(', ')})\n         ${title}\n         ${reason?.replaceAll('\n', '\n         ')}`
 }
 
 /** Cases by chapter, then the failures again, then the sum. */
@@ -26,7 +28,9 @@ export function summaryOf(results: readonly CaseResult[]): string {
         `${chapter.padEnd(26)} ${`${passed} passed`.padStart(11)} ${`${failed} failed`.padStart(10)} ${`${left} skipped`.padStart(12)}`,
     ),
     ...[...skipped].map(([reason, some]) => `\n${some.length} skipped: ${reason}`),
-    ...(failures.length === 0 ? [] : ['', 'Failures. --explain <case> shows the rule, the requests and the answers.']),
+    ...(failures.length === 0
+      ? []
+      : ['', 'Failures. --explain <case> with the whole id shows the rule, the requests and the answers.']),
     ...failures.map(lineOf),
     '',
     `${countOf(results, 'passed')} passed, ${failures.length} failed, ${countOf(results, 'skipped')} skipped`,
@@ -56,23 +60,30 @@ export function scoreOf(results: readonly CaseResult[]): ChapterScore[] {
   }))
 }
 
-/** The rule, each request as curl, what came, and what was expected. */
-export function explain(result: CaseResult): string {
+/** What was expected, the rule, and the last requests as curl with what came. */
+export function explain({ id, title, spec, status, reason = '', exchanges }: CaseResult): string {
   const sections = readSections()
-  const rules = result.spec.map((number) => {
-    const { title = '', text = '' } = sections.get(number) ?? {}
-    return `--- spec ${number} ${title}\n\n${text}\n`
+  const rules = spec.map((number) => {
+    const { title: heading = '', text = '' } = sections.get(number) ?? {}
+    return `--- spec ${number} ${heading}\n\n${text}\n`
   })
+  // Challenges and registrations are how agents come to be, and seldom what a case is about.
+  const others = exchanges.filter(({ request }) => !isRegistration(request.url))
+  const shown = (others.length === 0 ? exchanges : others).slice(-MAX_SHOWN)
+  const left = exchanges.length - shown.length
   return [
-    `${result.id}: ${result.title}\n`,
+    `${status === 'failed' ? 'FAILED' : status}: ${title}\n${reason}\n`,
     ...rules,
-    ...result.exchanges.map(
-      (one, at) => `--- request ${at + 1} of ${result.exchanges.length}\n\n${exchangeText(one)}\n`,
-    ),
-    result.status === 'failed'
-      ? `--- FAILED\n\n${result.reason}`
-      : `--- ${result.status}${result.reason === undefined ? '' : `: ${result.reason}`}`,
+    ...(left > 0
+      ? [`--- ${left} earlier requests are left out; --json with --explain has them if the case failed\n`]
+      : []),
+    ...shown.map((one, at) => `--- request ${left + at + 1} of ${exchanges.length}\n\n${exchangeText(one)}\n`),
+    `--- ${id}: ${status}${status === 'passed' ? '' : `\n${reason}`}`,
   ].join('\n')
+}
+
+function isRegistration(url: string): boolean {
+  return url.endsWith('/v2/challenges') || url.endsWith('/v2/agents/register')
 }
 
 function exchangeText({ request, answer }: Exchange): string {

@@ -71,7 +71,7 @@ export async function runCase(one: Case, setting: Setting): Promise<CaseResult> 
   if (reason !== undefined) return { id, title, spec, status: 'skipped', reason, exchanges: [], milliseconds: 0 }
   const exchanges: Exchange[] = []
   const startMs = performance.now()
-  using stack = new DisposableStack()
+  const cleanups: (() => void)[] = []
   const end = (status: 'passed' | 'failed', why?: string): CaseResult => ({
     ...{ id, title, spec, status, exchanges },
     reason: why,
@@ -82,17 +82,19 @@ export async function runCase(one: Case, setting: Setting): Promise<CaseResult> 
       exchanges.push(exchange)
       if (exchanges.length > MAX_EXCHANGES) exchanges.shift()
     }
-    await one.run(worldOf(setting, observe, stack))
+    await one.run(worldOf(setting, observe, (cleanup) => void cleanups.push(cleanup)))
     return end('passed')
   } catch (error) {
     return end('failed', error instanceof Error ? error.message : String(error))
+  } finally {
+    for (const cleanup of cleanups) cleanup()
   }
 }
 
 function worldOf(
   { server, operator, receiver, retentionSeconds }: Setting,
   observe: Observe,
-  stack: DisposableStack,
+  atEnd: World['atEnd'],
 ): World {
   const missing = (what: string) =>
     new Proxy(
@@ -111,7 +113,7 @@ function worldOf(
   return {
     server,
     observe,
-    stack,
+    atEnd,
     agent: () => newAgent().register(),
     stranger: newAgent,
     anonymous: anonymous(server),

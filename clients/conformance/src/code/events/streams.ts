@@ -23,7 +23,7 @@ export const STREAMS: readonly Case[] = [
       await got(ben.patch('/v2/me', { inbox_policy: 'open' }))
       const { stream } = await openStream(ben, '/v2/stream', { gateway: 2, observe: world.observe })
       if (stream === undefined) throw new Error('GET /v2/stream opened no stream')
-      world.stack.use(stream)
+      world.atEnd(() => stream[Symbol.dispose]())
       let areSent = false
       const sending = Promise.all(
         senders.map(async (sender) => {
@@ -69,7 +69,7 @@ export const STREAMS: readonly Case[] = [
       const asked = await Promise.all(
         Array.from({ length: AT_ONCE }, (_, at) => openStream(ben, '/v2/stream', { gateway: at + 1 })),
       )
-      for (const { stream } of asked) if (stream !== undefined) world.stack.use(stream)
+      for (const { stream } of asked) if (stream !== undefined) world.atEnd(() => stream[Symbol.dispose]())
       const outcomes = countOutcomes(asked.map(({ answer }) => answer))
       check(outcomes, { 200: 2, '429 stream_limit': AT_ONCE - 2 }, 'the outcomes')
     },
@@ -85,7 +85,7 @@ export const STREAMS: readonly Case[] = [
       const onStream = (response: { pause(): void; destroy(): void; on(event: 'error', take: () => void): void }) => {
         response.on('error', () => {})
         response.pause()
-        world.stack.defer(() => response.destroy())
+        world.atEnd(() => response.destroy())
       }
       for (let count = 0; count < 2; count += 1) await ben.get('/v2/stream', { onStream })
       for (const endMs = Date.now() + PATIENCE_MS; ; ) {
@@ -108,7 +108,7 @@ export const STREAMS: readonly Case[] = [
       const open = async (): Promise<EventStream> => {
         const { answer, stream } = await openStream(ben, '/v2/stream', { observe: world.observe })
         if (stream === undefined) throw new Error(`GET /v2/stream opened no stream: ${answer.status}`)
-        world.stack.use(stream)
+        world.atEnd(() => stream[Symbol.dispose]())
         await stream.until('cursor')
         return stream
       }
