@@ -38,7 +38,7 @@ describe('content of the packages', () => {
     for (const packed of packages) {
       const strange = packed.files.filter(
         (file) =>
-          !/^(package\.json|README\.md|dist\/[\w/.-]+\.(js|js\.map|d\.ts)|(cases|specification|vectors)\/[\w/.-]+)$/.test(
+          !/^(package\.json|README\.md|dist\/[\w/.-]+\.(js|js\.map|d\.ts)|(cases|client-cases|specification|vectors)\/[\w/.-]+)$/.test(
             file,
           ),
       )

@@ -5,7 +5,7 @@
 type Check = (came: unknown, expected: never, path: string) => string | undefined
 
 const CHECKS: Readonly<Record<string, Check>> = {
-  $any: () => undefined,
+  $any: (came, _, path) => (came === undefined ? `${path} is missing` : undefined),
   $type: (came, type: string, path) => (typeOf(came) === type ? undefined : differs(path, came, `of type ${type}`)),
   $match: (came, pattern: string, path) =>
     typeof came === 'string' && new RegExp(pattern, 'u').test(came)

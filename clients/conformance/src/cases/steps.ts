@@ -150,6 +150,7 @@ async function checkRequest(step: Step, scope: Scope, world: World, keep: (kept:
     // Over all gateways, so that a rule that holds for each of them alone is not enough.
     const answers = await Promise.all(Array.from({ length: step.at_once }, (_, at) => ask(at + 1)))
     keep({ answers: answers.map(({ status, body, text }) => ({ status, body, text })), sent: body })
+    for (const answer of answers) fail(checkAnswer(answer), `${method} ${rest.join(' ')}`)
     fail(mismatch(countOutcomes(answers), value(step.outcomes), 'the outcomes'))
     return
   }
@@ -171,10 +172,16 @@ async function checkRaw(step: Step, scope: Scope, { server }: World): Promise<vo
   fail(mismatch(answers.map(outcomeOf), expected, 'the answers'), what)
 }
 
+const EXPECTED = ['status', 'code', 'headers', 'body', 'text', 'seconds']
+
 /** @returns what differs; undefined if nothing does. */
 function checkExpected(answer: Answer, expected: unknown): string | undefined {
   if (typeof expected !== 'object' || expected === null)
     return mismatch(outcomeOf(answer), String(expected), 'the answer')
+  const names = Object.keys(expected)
+  if (names[0]?.startsWith('$')) return mismatch(outcomeOf(answer), expected, 'the answer')
+  const other = names.find((name) => !EXPECTED.includes(name))
+  if (other !== undefined) return `expect has the unknown member ${other}`
   const { status, code, headers = {}, body, text, seconds } = expected as Record<string, unknown>
   const { error } = answer.body ?? {}
   return (
