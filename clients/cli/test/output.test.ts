@@ -56,13 +56,13 @@ describe('--output', () => {
   test('a list that failed half-way is not valid JSON', async () => {
     await using scene = await startScene('alice')
     for (const text of ['one', 'two']) await scene.as('alice', `send alice ${text}`)
-    scene.service.meet('GET /v2/inbox?after', { kind: 'refuse', code: 'internal' })
-    scene.service.meet('GET /v2/inbox?limit=1&after', { kind: 'refuse', code: 'internal' })
-    scene.service.meet('GET /v2/inbox?after', { kind: 'refuse', code: 'internal' })
+    scene.service.meet('GET /v2/inbox?after', { kind: 'refuse', code: 'forbidden' })
+    scene.service.meet('GET /v2/inbox?limit=1&after', { kind: 'refuse', code: 'forbidden' })
+    scene.service.meet('GET /v2/inbox?after', { kind: 'refuse', code: 'forbidden' })
     const broken = await scene.as('alice', 'inbox --limit 1 --all --output json')
     expect(broken.exitCode).toBe(1)
     expect(() => JSON.parse(broken.stdout)).toThrow()
-    expect(JSON.parse(broken.stderr)).toMatchObject({ error: { code: 'internal' } })
+    expect(JSON.parse(broken.stderr)).toMatchObject({ error: { code: 'forbidden' } })
   })
 })
 
