@@ -232,7 +232,9 @@ describe.runIf(online)('installed with only npm', { timeout: 600_000 }, () => {
 /** @returns the node to run: the one that runs this test, or one from npm. */
 async function findNode(major: string): Promise<string> {
   if (process.versions.node.startsWith(`${major}.`)) return process.execPath
-  return join(await installAlone(folder.path, `node-${major}`, [`node@${major}`]), 'node_modules/.bin/node')
+  const place = join(folder.path, `node-${major}`)
+  if (!existsSync(place)) await installAlone(folder.path, `node-${major}`, [`node@${major}`])
+  return join(place, 'node_modules/.bin/node')
 }
 
 /** The first block of a language under a heading of a page of this repository. */
