@@ -1,12 +1,10 @@
 /** An agent over plain HTTP. It signs with @svc/svc1 and does not use the SDK, so that neither can hide a fault of the other. */
 import { randomBytes } from 'node:crypto'
-import type { SealedEnvelope, SignedEnvelope, UnsignedEnvelope } from '@svc/envelope/envelope.ts'
+import { Identity } from '@svc/conformance/http/identity.ts'
+import type { UnsignedEnvelope } from '@svc/envelope/envelope.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
-import { sealEnvelope } from '@svc/envelope/seal.ts'
-import { signEnvelope } from '@svc/envelope/sign-envelope.ts'
 import { createKeyPair, type KeyPair } from '@svc/svc1/key-pair.ts'
 import { solveWork } from '@svc/svc1/pow.ts'
-import { formatPublicKey } from '@svc/svc1/public-key.ts'
 import { signRequest, type UnsignedRequest } from '@svc/svc1/sign.ts'
 import { eventually } from '../eventually.ts'
 import { untilAnswered } from './retrying.ts'
@@ -58,27 +56,12 @@ async function textOf(response: Response): Promise<string> {
   return ''
 }
 
-export class Agent {
-  readonly key: KeyPair
-  readonly name: string
+export class Agent extends Identity {
   readonly place: Place
 
   constructor(place: Place, name: string = `a-${randomBytes(6).toString('hex')}`, key: KeyPair = createKeyPair()) {
+    super(name, key, place.authority)
     this.place = place
-    this.name = name
-    this.key = key
-  }
-
-  get id(): string {
-    return this.key.agentId
-  }
-
-  get pubkey(): string {
-    return formatPublicKey(this.key.publicKey)
-  }
-
-  get address(): string {
-    return `${this.name}@${this.place.authority}`
   }
 
   /** The headers of a signed request without a body. */
@@ -133,29 +116,9 @@ export class Agent {
     return this
   }
 
-  /** A signed envelope with a fresh `id` and `ts`. */
-  envelope(to: Agent | string, body: JsonValue = 'hello', changes: Partial<UnsignedEnvelope> = {}): SignedEnvelope {
-    return signEnvelope({ ...this.head(to), body, ...changes }, this.key.secretKey)
-  }
-
-  /** A sealed envelope. */
-  sealed(to: Agent, body: JsonValue = 'hello', changes: Partial<UnsignedEnvelope> = {}): Promise<SealedEnvelope> {
-    return sealEnvelope({ ...this.head(to), body, ...changes }, to.key.publicKey, this.key.secretKey)
-  }
-
   /** Sends a fresh signed envelope. */
   send(to: Agent | string, body: JsonValue = 'hello', changes: Partial<UnsignedEnvelope> = {}): Promise<HttpAnswer> {
     return this.post('/v2/messages', this.envelope(to, body, changes))
-  }
-
-  private head(to: Agent | string) {
-    return {
-      id: randomBytes(12).toString('base64url'),
-      from: this.id,
-      to: typeof to === 'string' ? to : to.address,
-      type: 'request' as const,
-      ts: new Date().toISOString(),
-    }
   }
 }
 

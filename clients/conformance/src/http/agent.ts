@@ -1,14 +1,12 @@
 /** An agent of the runner. It signs by the specification and uses no client library, so that neither can hide a fault of the other. */
 import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { SealedEnvelope, SignedEnvelope, UnsignedEnvelope } from '@svc/envelope/envelope.ts'
-import { sealEnvelope } from '@svc/envelope/seal.ts'
-import { signEnvelope } from '@svc/envelope/sign-envelope.ts'
+import type { UnsignedEnvelope } from '@svc/envelope/envelope.ts'
 import { createKeyPair, type KeyPair } from '@svc/svc1/key-pair.ts'
 import { solveWork } from '@svc/svc1/pow.ts'
-import { formatPublicKey } from '@svc/svc1/public-key.ts'
 import { signBytes } from '@svc/svc1/sign.ts'
 import type { Answer, ExchangeOptions, Observe } from './exchange.ts'
+import { Identity } from './identity.ts'
 import type { Server } from './server.ts'
 
 /** Parts of the seven signed lines (spec 3.3) that differ from what is sent. `timestamp` and `nonce` are sent too. */
@@ -45,28 +43,13 @@ export function anonymous(server: Server): Caller {
   return { call: (method, target, options = {}) => callWith(server, `${method} ${target}`, options) }
 }
 
-export class Agent implements Caller {
+export class Agent extends Identity implements Caller {
   readonly server: Server
-  readonly name: string
-  readonly key: KeyPair
   observe: Observe | undefined
 
   constructor(server: Server, name: string = `c-${randomBytes(6).toString('hex')}`, key: KeyPair = createKeyPair()) {
+    super(name, key, server.authority)
     this.server = server
-    this.name = name
-    this.key = key
-  }
-
-  get id(): string {
-    return this.key.agentId
-  }
-
-  get pubkey(): string {
-    return formatPublicKey(this.key.publicKey)
-  }
-
-  get address(): string {
-    return `${this.name}@${this.server.authority}`
   }
 
   /** The signature headers of a request, and what was signed. */
@@ -77,7 +60,7 @@ export class Agent implements Caller {
       .update(sign.body ?? body ?? '')
       .digest('hex')
     const lines = [
-      sign.authority ?? this.server.authority,
+      sign.authority ?? this.authority,
       sign.method ?? method,
       sign.target ?? target,
       timestamp,
@@ -143,30 +126,9 @@ export class Agent implements Caller {
     return this
   }
 
-  /** A signed envelope with a fresh `id` and `ts`. @param to an agent, or the text of `to`. */
-  envelope(to: Agent | string, body: unknown = 'hello', changes: Partial<UnsignedEnvelope> = {}): SignedEnvelope {
-    return signEnvelope({ ...this.head(to), body, ...changes } as UnsignedEnvelope, this.key.secretKey)
-  }
-
-  /** A sealed envelope. */
-  sealed(to: Agent, body: unknown = 'hello', changes: Partial<UnsignedEnvelope> = {}): Promise<SealedEnvelope> {
-    const envelope = { ...this.head(to), body, ...changes } as UnsignedEnvelope
-    return sealEnvelope(envelope, to.key.publicKey, this.key.secretKey)
-  }
-
   /** Sends a fresh signed envelope. */
-  send(to: Agent | string, body: unknown = 'hello', changes: Partial<UnsignedEnvelope> = {}): Promise<Answer> {
+  send(to: Identity | string, body: unknown = 'hello', changes: Partial<UnsignedEnvelope> = {}): Promise<Answer> {
     return this.post('/v2/messages', this.envelope(to, body, changes))
-  }
-
-  private head(to: Agent | string) {
-    return {
-      id: randomBytes(12).toString('hex'),
-      from: this.id,
-      to: typeof to === 'string' ? to : to.address,
-      type: 'request' as const,
-      ts: new Date().toISOString(),
-    }
   }
 }
 
