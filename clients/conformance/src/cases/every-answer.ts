@@ -51,15 +51,15 @@ const CODES: Readonly<Record<string, number>> = {
   unavailable: 503,
 }
 
-/** @returns what is wrong; undefined if nothing is. */
-export function checkAnswer({ status, headers, text, body }: Answer): string | undefined {
+/** @param method of the request: an answer to HEAD has no body. @returns what is wrong; undefined if nothing is. */
+export function checkAnswer({ status, headers, text, body }: Answer, method = 'GET'): string | undefined {
   if (Number.isNaN(Date.parse(headers.get('date') ?? ''))) return 'the answer has no Date header (spec 3.14)'
   if (!/^\S+$/.test(headers.get('x-request-id') ?? '')) return 'the answer has no X-Request-Id header (spec 3.14)'
   const isStream = headers.get('content-type')?.startsWith('text/event-stream') === true
   if (text !== '' && !isStream && !/^application\/json; *charset=utf-8$/i.test(headers.get('content-type') ?? ''))
     return `the Content-Type is ${headers.get('content-type')}: expected application/json; charset=utf-8 (spec 3.14)`
   const isHealth = status === 503 && body?.service !== undefined
-  if (status < 400 || text === '' || isHealth) return undefined
+  if (status < 400 || method === 'HEAD' || isHealth) return undefined
   const { code, message } = body?.error ?? {}
   const isExact =
     Object.keys(body ?? {}).join() === 'error' &&

@@ -150,14 +150,14 @@ async function checkRequest(step: Step, scope: Scope, world: World, keep: (kept:
     // Over all gateways, so that a rule that holds for each of them alone is not enough.
     const answers = await Promise.all(Array.from({ length: step.at_once }, (_, at) => ask(at + 1)))
     keep({ answers: answers.map(({ status, body, text }) => ({ status, body, text })), sent: body })
-    for (const answer of answers) fail(checkAnswer(answer), `${method} ${rest.join(' ')}`)
+    for (const answer of answers) fail(checkAnswer(answer, method), `${method} ${rest.join(' ')}`)
     fail(mismatch(countOutcomes(answers), value(step.outcomes), 'the outcomes'))
     return
   }
   const answer = await ask()
   keep({ ...answer, headers: Object.fromEntries(answer.headers), sent: body })
   const what = `${method} ${rest.join(' ')}`
-  fail(checkAnswer(answer), what)
+  fail(checkAnswer(answer, method), what)
   if (step.expect !== undefined) fail(checkExpected(answer, value(step.expect)), what)
 }
 
