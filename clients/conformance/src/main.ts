@@ -6,8 +6,7 @@ import type { Case } from './cases/case.ts'
 import { runClientCommand } from './client/command.ts'
 import { findServer } from './http/server.ts'
 import { jsonOf, junitOf } from './report/machine.ts'
-import { explain, lineOf, summaryOf } from './report/text.ts'
-import type { CaseResult } from './result.ts'
+import { exitCodeOf, explain, lineOf, summaryOf } from './report/text.ts'
 import { createOperator } from './run/operator.ts'
 import { type Receiver, startReceiver } from './run/receiver.ts'
 import { allCases, runCase, runCases, type Setting, whyNot } from './run/suite.ts'
@@ -27,23 +26,23 @@ Runs the conformance cases of the signed agent messaging protocol against a serv
   --at-once <n>               cases that run side by side (default 8)
   --pace <n>                  at most this many requests a second (default 80; 0 for no limit)
 
-What a client cannot set is set by you. Cases that lack it are skipped, and say so:
+Some cases need what only you can set. Without these options they are skipped, and the report says what is missing:
 
   --admin "<command>"         the operator's command, to which "grant <agent id> <units> <reference> --reason <text>",
                               "suspend", "resume", "takedown", "restore" and "erase" are added
   --webhook-url <url>         the URL at which the server reaches this machine
-  --webhook-port <port>       where to listen for it
-  --webhook-tls <cert,key>    PEM files; without them it speaks plain HTTP, behind your proxy
+  --webhook-port <port>       port on which the runner receives deliveries
+  --webhook-tls <cert,key>    PEM files; without them the receiver speaks plain HTTP, so a proxy must end TLS
   --retention-seconds <n>     the retention period of the server, if it is at most 30 seconds
   --short-backoff             the server tries a webhook delivery again within a second
-  --rates                     exhaust the request rates too (defaults of spec 3.15)
+  --rates                     exhaust the request rates too, of a server that has the defaults of spec 3.15
 
 Exits with 0 if no case failed, with 1 if one did, and with 2 if nothing could be run.`
 
 try {
   const [command, ...rest] = process.argv.slice(2)
   if (Number.parseInt(process.versions.node, 10) < 22)
-    throw new Error(`it needs Node 22 or later, but this is ${process.versions.node}`)
+    throw new Error(`Node 22 or later is needed, but this is Node ${process.versions.node}`)
   process.exitCode = command === 'client' ? await runClientCommand(rest) : await main(process.argv.slice(2))
 } catch (error) {
   console.error(`svc-conformance: ${error instanceof Error ? error.message : error}`)
@@ -110,8 +109,9 @@ async function main(args: string[]): Promise<number> {
     return exitCodeOf([result])
   }
   const isQuiet = values.json === true
-  if (!isQuiet) console.log(planOf(cases, setting))
   const atOnce = numberOf(values['at-once'], '--at-once')
+  if (atOnce < 1) throw new Error('--at-once is 0, but must be at least 1')
+  if (!isQuiet) console.log(planOf(cases, setting))
   const results = await runCases(cases, setting, {
     atOnce,
     onResult: (result) => isQuiet || console.log(lineOf(result)),
@@ -119,11 +119,6 @@ async function main(args: string[]): Promise<number> {
   console.log(isQuiet ? jsonOf(results) : summaryOf(results))
   if (values.junit !== undefined) writeFileSync(values.junit, junitOf(results))
   return exitCodeOf(results)
-}
-
-function exitCodeOf(results: readonly CaseResult[]): number {
-  if (results.every(({ status }) => status === 'skipped')) return 2
-  return results.some(({ status }) => status === 'failed') ? 1 : 0
 }
 
 /** What the run will do to the server, before it does it. */
@@ -166,6 +161,7 @@ function urlOf(text: string): string {
 
 function numberOf(text: string, name: string): number {
   const number = Number(text)
-  if (!Number.isFinite(number) || number < 0) throw new Error(`${name} is ${text}, but must be a number`)
+  if (!Number.isFinite(number) || number < 0)
+    throw new Error(`${name} is ${text}, but must be a number, and not negative`)
   return number
 }

@@ -20,7 +20,7 @@ export interface Exchange {
 }
 
 export interface CaseResult {
-  /** `messages/retry/identical-retry`: stable, and unique in its suite. */
+  /** `messages/retries/the-id-of-a-refused-message-stays-free`: stable, and unique in its suite. */
   readonly id: string
   readonly title: string
   /** The sections that the case checks, such as `7.4`. */

@@ -100,7 +100,7 @@ export function testProfile(
       },
     }
     running = runCases(cases, setting, {
-      atOnce: profile === 'rates' ? 1 : AT_ONCE,
+      atOnce: AT_ONCE,
       onResult: (result) => ended.get(result.id)?.resolve(result),
     })
   })

@@ -6,7 +6,7 @@ import { startDifferential } from './systems.ts'
 
 const { values } = readCommandLine({
   command: 'npx pnpm conformance differential',
-  does: 'Gives random operations of six agents to the service and to the reference server, and compares status, code and body.',
+  does: 'Gives random operations of six agents to the service and to the reference server, and compares status, code, body and headers.',
   options: {
     operations: { kind: 'number', whole: true, min: 1, default: 100_000, what: 'operations in all' },
     seed: { kind: 'number', whole: true, what: 'repeats the operations of the run with this seed' },

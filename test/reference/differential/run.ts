@@ -95,7 +95,7 @@ async function call(operation: Operation, request: Request, world: World): Promi
   }
 }
 
-/** A released charge may be seen a little later, in the budget and in what is left of it. */
+/** The service may return a released charge late, so a budget, and a `budget_exhausted`, may differ for a moment. */
 function isLate(operation: Operation, [ours]: readonly [Answer, Answer]): boolean {
   return (operation.kind === 'look' && operation.what === 'budget') || ours.body?.error?.code === 'budget_exhausted'
 }

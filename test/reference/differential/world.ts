@@ -60,7 +60,7 @@ function comparableHeaders(headers: Headers, hasBody: boolean): unknown {
   return {
     always: ['date', 'x-request-id'].filter((name) => headers.has(name)),
     'content-type': hasBody ? headers.get('content-type') : undefined,
-    // The service may choose the number, but for the budget's (spec 4.2).
+    // A server chooses Retry-After, except for errors of the budget, where it is the time to midnight (spec 4.2).
     'retry-after': isDaily ? 'midnight' : retryAfter?.replace(/^[1-9][0-9]*$/, 'a number'),
     earliest: headers.get('x-svc-earliest-cursor'),
     latest: headers.get('x-svc-latest-cursor'),

@@ -1,4 +1,4 @@
-/** The rules that every answer keeps, whatever was asked (spec 3.14, 4.1, 4.2). */
+/** The rules that every answer keeps, whatever was asked (spec 3.14, 4.1, 4.2, 4.3). */
 import type { Answer } from '../http/exchange.ts'
 
 /** The status of each code (spec 4.3). */

@@ -72,7 +72,7 @@ export function mismatch(came: unknown, expected: unknown, path: string): string
   if (check !== undefined) return check(came, argument as never, path)
   if (typeOf(came) !== 'object') return differs(path, came, shown(expected))
   const extra = Object.keys(came as object).find((key) => !Object.hasOwn(expected, key))
-  if (extra !== undefined) return `${path} has the member ${extra}, which the specification does not define`
+  if (extra !== undefined) return `${path} has the member ${extra}, which is not expected`
   return firstOf(entries, ([key, value]) => {
     if (!Object.hasOwn(came as object, key)) return `${path}.${key} is missing: expected ${shown(value)}`
     return mismatch((came as Record<string, unknown>)[key], value, `${path}.${key}`)

@@ -48,7 +48,7 @@ export interface Step {
   readonly close?: string
   /** The deliveries at this path of the receiver, which are compared with `expect`. */
   readonly deliveries?: string
-  /** Says how the receiver answers deliveries at this path: a status, `hold`, or a list of both. */
+  /** Says how the receiver answers deliveries at this path: a status, `{ status, headers }`, `hold`, or a list of them. */
   readonly answer?: string
   readonly with?: Respond | readonly Respond[]
   /** Asks for a challenge for the agent's key and solves it. */
@@ -163,7 +163,7 @@ async function checkRequest(step: Step, scope: Scope, world: World, keep: (kept:
 
 async function checkRaw(step: Step, scope: Scope, { server }: World): Promise<void> {
   const expected = evaluate(step.expect, scope)
-  using connection = openRaw(server.urls[(step.gateway ?? 1) - 1] ?? '')
+  using connection = openRaw(server.urls[((step.gateway ?? 1) - 1) % server.urls.length] ?? '')
   connection.write(evaluate(step.raw, scope) as string | Uint8Array)
   const answers = await connection.answers(Array.isArray(expected) ? expected.length : 1)
   const what = JSON.stringify(step.raw).slice(0, 100)

@@ -1,7 +1,7 @@
 /** `svc-conformance client`: judges a client through its adapter. */
 import { parseArgs } from 'node:util'
 import { jsonOf } from '../report/machine.ts'
-import { explain, lineOf, summaryOf } from '../report/text.ts'
+import { exitCodeOf, explain, lineOf, summaryOf } from '../report/text.ts'
 import { listClientCases, runClientSuite } from './suite.ts'
 
 const USAGE = `usage: svc-conformance client --adapter "<command>" [options]
@@ -11,7 +11,7 @@ it reads requests and writes replies as lines of JSON (docs/guides/conformance-c
 
   --adapter "<command>"   such as "python3 adapter.py"; split at spaces
   --only <text>           only cases whose id contains this text
-  --explain <case>        run one case, and show its rule, the requests of the client and what was expected
+  --explain <case>        run one case, by its whole id, and show its rule, the requests of the client and what was expected
   --list                  list the cases
   --json                  print one JSON document
 
@@ -39,14 +39,17 @@ export async function runClientCommand(args: string[]): Promise<number> {
   }
   if (values.adapter === undefined)
     throw new Error('--adapter is missing: the command that starts the adapter of the client')
-  const isQuiet = values.json === true || values.explain !== undefined
+  const { explain: explained } = values
+  const only = explained === undefined ? values.only : new RegExp(`^${explained}$`)
+  if (!listClientCases().some(({ id }) => (only instanceof RegExp ? only.test(id) : id.includes(only ?? ''))))
+    throw new Error(`no case is called ${explained ?? values.only}; --list shows all`)
+  const isQuiet = values.json === true || explained !== undefined
   const results = await runClientSuite({
     command: values.adapter.split(/\s+/).filter((part) => part !== ''),
-    only: values.explain ?? values.only,
+    only,
     onResult: (result) => isQuiet || console.log(lineOf(result)),
   })
-  if (results.length === 0) throw new Error(`no case contains ${values.explain ?? values.only}; --list shows all`)
-  if (values.explain !== undefined) for (const result of results) console.log(explain(result))
-  else console.log(isQuiet ? jsonOf(results) : summaryOf(results))
-  return results.some(({ status }) => status === 'failed') ? 1 : 0
+  if (values.json === true) console.log(jsonOf(results))
+  else console.log(explained === undefined ? summaryOf(results) : results.map(explain).join('\n'))
+  return exitCodeOf(results)
 }

@@ -16,7 +16,7 @@ interface ClientSuiteOptions {
 /** What a report or a test needs to know of a case. `should`: the specification only recommends it. */
 type ClientCaseInfo = Pick<ClientCase, 'id' | 'title' | 'spec' | 'level'>
 
-/** Most of the time of a case is waiting. */
+/** Adapters that run at once. A case mostly waits. */
 const ADAPTERS = 6
 
 export function listClientCases(): readonly ClientCaseInfo[] {
@@ -31,7 +31,7 @@ export async function runClientSuite({ command, only, onResult }: ClientSuiteOpt
   const isChosen = (id: string): boolean => (only instanceof RegExp ? only.test(id) : id.includes(only ?? ''))
   const cases = allCases().filter(({ id }) => isChosen(id))
   const results = new Map<string, CaseResult>()
-  // Cases that wait are the first ones, so that none is left for the end.
+  // The slowest cases start first, so that none runs alone at the end.
   const queue = cases.toSorted((a, b) => weightOf(b) - weightOf(a))
   const workers = Array.from({ length: Math.min(ADAPTERS, queue.length) }, async () => {
     await using driver = new AdapterDriver(command)
@@ -48,7 +48,7 @@ export async function runClientSuite({ command, only, onResult }: ClientSuiteOpt
   return cases.flatMap(({ id }) => results.get(id) ?? [])
 }
 
-/** Also for a client that is driven in another way. */
+/** Tests run these cases with a driver of their own. */
 export function allCases(): ClientCase[] {
   return [...readCases(), ...readVectorCases()]
 }

@@ -14,6 +14,12 @@ export function lineOf({ id, title, status, reason, spec, milliseconds }: CaseRe
   return `FAILED   ${id} (spec ${spec.join(', ')})\n         ${title}\n         ${reason?.replaceAll('\n', '\n         ')}`
 }
 
+/** 0 if no case failed, 1 if one did, 2 if none could be run. */
+export function exitCodeOf(results: readonly CaseResult[]): number {
+  if (results.every(({ status }) => status === 'skipped')) return 2
+  return results.some(({ status }) => status === 'failed') ? 1 : 0
+}
+
 /** Cases by chapter, then the failures again, then the sum. */
 export function summaryOf(results: readonly CaseResult[]): string {
   const failures = results.filter(({ status }) => status === 'failed')

@@ -123,15 +123,20 @@ function worldOf(
   }
 }
 
-/** Runs cases side by side. @returns the results in the order of the cases. */
+/**
+ * Runs cases side by side, and then those that exhaust the request rates, one after the other, because they need every request of the
+ * address. @returns the results in the order of the cases.
+ */
 export async function runCases(
   cases: readonly Case[],
   setting: Setting,
   { atOnce, onResult = () => {} }: { atOnce: number; onResult?: (result: CaseResult) => void },
 ): Promise<CaseResult[]> {
   const results: CaseResult[] = []
-  const waiting = [...cases.entries()]
-  const work = async (): Promise<void> => {
+  const [alone, together] = [true, false].map((isAlone) =>
+    [...cases.entries()].filter(([, { needs }]) => needs.includes('default rates') === isAlone),
+  )
+  const work = async (waiting: [number, Case][] = []): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const [at, one] = next
       const result = await runCase(one, setting)
@@ -139,6 +144,7 @@ export async function runCases(
       onResult(result)
     }
   }
-  await Promise.all(Array.from({ length: atOnce }, work))
+  await Promise.all(Array.from({ length: atOnce }, () => work(together)))
+  await work(alone)
   return results
 }

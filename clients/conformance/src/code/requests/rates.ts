@@ -1,6 +1,6 @@
 /**
- * Request rates (spec 3.15). The allowance grows all the time, so counts have a lower bound and an upper one that counts the time that
- * the requests took. The cases need a server that nobody else asks from this address, and run one after the other.
+ * Request rates (spec 3.15). The allowance grows all the time, so a count has a lower bound, and an upper bound that
+ * includes what grew while the requests ran. The cases need a server that nobody else asks from this address, and run one after the other.
  */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -20,7 +20,7 @@ const REGISTRATION_BURST = 30
 /** Over any number of servers, a client gets no more than so many times the burst. */
 const SLACK = 1.2
 const TRIES = 10
-/** So many that a slow server too gets more than the rate allows. */
+/** Enough to exceed the rate even on a slow server. */
 const FLOOD = 10 * BURST
 
 /** Sends requests over one connection for each URL, without waiting for answers in between. */
@@ -61,7 +61,7 @@ async function expectBurst(urls: readonly string[]): Promise<void> {
   check(again.admitted, RATE, 'requests that are admitted 1.5 s later')
 }
 
-/** Sends bytes when the allowance is used up, until they are refused for it. */
+/** Uses up the allowance and sends these bytes, up to `TRIES` times, until they are refused for the rate. */
 async function expectRefused({ server }: World, bytes: (url: string) => string, what: string): Promise<void> {
   const [url = ''] = server.urls
   for (let left = TRIES; ; left -= 1) {
@@ -108,7 +108,7 @@ export const RATES: readonly Case[] = [
   ...Object.entries(REFUSED).map(([about, bytes], at) =>
     caseOf(
       `first-${at + 1}`,
-      `they come before anything else: ${about}`,
+      `the limit is checked before anything else: ${about}`,
       (world) => expectRefused(world, bytes, about),
       {
         spec: about.startsWith('a forwarded') ? ['3.15', '3.16'] : ['3.15', '3.5'],
