@@ -10,7 +10,7 @@ export const NEEDS = {
   gateways: 'a second --url: another gateway of the same service',
   operator: '--admin: the command of the operator, such as "npx svc admin"',
   receiver: '--webhook-url and --webhook-port: where the server reaches this runner',
-  'small budget': 'a server with 10 free units, a ceiling of 20 units and 5 introductions a day',
+  'small budget': 'a server with exactly 10 free units, a ceiling of 20 units and 5 introductions a day',
   'large budget': 'a server with at least 10,000 free units and 500 introductions a day',
   'short retention':
     '--retention-seconds: a server that keeps messages for at most 30 seconds, and the number of these seconds',
